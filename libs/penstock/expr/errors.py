@@ -2,8 +2,12 @@
 
     ExprError
     ├── CompileError              at registration: line, column and what was expected
+    │   ├── ConditionInvalid      a condition object with a wrong field
+    │   ├── MappingInvalid        every field of a mapping that does not compile
     │   └── ExpressionTooComplex  it compiles, but could run away
     └── EvaluationError           at run time
+        ├── NotBoolean            a condition that gave something else than true or false
+        ├── Sandboxed             user code that must run as work, evaluated in place
         ├── LimitExceeded         stopped at its time, memory, step or size limit
         └── SandboxUnavailable    the worker that runs user code could not be started
 
@@ -31,6 +35,24 @@ class CompileError(ExprError):
     code = "EXPR_COMPILE"
 
 
+class ConditionInvalid(CompileError):
+    """{language} is not put together correctly: {reason}.
+
+    Expected {expected}.
+    """
+
+    code = "EXPR_CONDITION"
+
+
+class MappingInvalid(CompileError):
+    """The mapping has fields that do not compile: {summary}.
+
+    Correct the fields named; `penstock expr eval` tries an expression on any input.
+    """
+
+    code = "EXPR_MAPPING"
+
+
 class ExpressionTooComplex(CompileError):
     """{language} expression could run away: {reason}.
 
@@ -47,6 +69,24 @@ class EvaluationError(ExprError):
     """
 
     code = "EXPR_EVALUATION"
+
+
+class NotBoolean(EvaluationError):
+    """{language} gave {result} where a condition must give true or false.
+
+    Compare the value with something.
+    """
+
+    code = "EXPR_NOT_BOOLEAN"
+
+
+class Sandboxed(EvaluationError):
+    """{language} runs user code, and that was asked for inside a decision.
+
+    Run the condition's programs as work first, then evaluate it with their verdicts.
+    """
+
+    code = "EXPR_SANDBOXED"
 
 
 class LimitExceeded(EvaluationError):

@@ -5,6 +5,7 @@ FabricError
 ├── TooLarge                  a message over the server's or our own limit
 ├── Undecodable               bytes that are not what they should be
 ├── Unavailable               the server is away or has no leader; try again
+│   └── BlobStoreUnavailable  so is the object store
 ├── StorageFull               the server refuses writes until it has room
 ├── ServerTooOld
 ├── PermissionDenied
@@ -15,6 +16,9 @@ FabricError
 ├── ShardsFixed
 ├── LeaseLost                 another coordinator owns the shard
 ├── BlobMissing / BlobCorrupt
+├── IllegalIncrement          not a whole number, or beyond reason
+├── IllegalKey                no text, or too much of it
+├── ClaimLost                 the claim's lease ended before its result came
 └── IdempotencyConflict       the key was used for something else
 """
 
@@ -142,6 +146,15 @@ class ShardsFixed(FabricError):
     code = "SHARDS_FIXED"
 
 
+class ConsumerGone(FabricError):
+    """Consumer {consumer} of stream {stream} was removed.
+
+    A shard's new owner removes the old one's consumer; drop what is cached and let it work.
+    """
+
+    code = "CONSUMER_GONE"
+
+
 class LeaseLost(FabricError):
     """Shard {shard} belongs to {holder} since epoch {epoch}.
 
@@ -176,3 +189,40 @@ class IdempotencyConflict(FabricError):
     """
 
     code = "IDEMPOTENCY_CONFLICT"
+
+
+class BlobStoreUnavailable(Unavailable):
+    """The blob store {url} failed at {operation}: {reason}.
+
+    Check that it can be reached, that the credentials are right, and that it has room. The same call can be
+    repeated.
+    """
+
+    code = "BLOB_STORE_UNAVAILABLE"
+
+
+class IllegalIncrement(FabricError):
+    """A counter cannot grow by {amount}.
+
+    Use a whole number of at most {digits} digits.
+    """
+
+    code = "ILLEGAL_INCREMENT"
+
+
+class IllegalKey(FabricError):
+    """{value!r} cannot be {kind}.
+
+    Use 1 to {limit} characters of any text.
+    """
+
+    code = "ILLEGAL_KEY"
+
+
+class ClaimLost(FabricError):
+    """The claim on idempotency key {key!r} ended before it was completed.
+
+    Its lease ran out or it was released; claim the key again. Whoever holds it now is not disturbed.
+    """
+
+    code = "CLAIM_LOST"

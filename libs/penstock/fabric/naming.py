@@ -12,13 +12,24 @@ from zlib import crc32
 from penstock.core.model.commit import RunKey
 from penstock.fabric.errors import IllegalName
 
-ID_LIMIT = 200
+LIMITS = {
+    "tenant": 64,
+    "queue": 128,
+    "run id": 200,
+    "task id": 200,
+    "timer id": 128,
+    "member": 128,
+    "counter": 256,
+}
+"""Consumers are named after (tenant, queue), and their names may have 255 characters."""
+
 _ID = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 
 
 def check_id(value: str, kind: str) -> str:
-    if len(value) > ID_LIMIT or _ID.fullmatch(value) is None:
-        raise IllegalName(value=value[: ID_LIMIT + 1], kind=kind, limit=ID_LIMIT)
+    limit = LIMITS[kind]
+    if len(value) > limit or _ID.fullmatch(value) is None:
+        raise IllegalName(value=value[: limit + 1], kind=kind, limit=limit)
     return value
 
 
@@ -76,28 +87,37 @@ class Names:
         return self._of_run("fired", key)
 
     def timer(self, key: RunKey, timer: str) -> str:
-        return f"{self._of_run('timer', key)}.{token(timer, 'a timer id')}"
+        return f"{self._of_run('timer', key)}.{token(timer, 'timer id')}"
 
     def task(self, tenant: str, queue: str, task: str) -> str:
-        return f"{self.queue(tenant, queue)}.{token(task, 'a task id')}"
+        return f"{self.queue(tenant, queue)}.{token(task, 'task id')}"
 
     def queue(self, tenant: str, queue: str) -> str:
-        return f"{self.prefix}.task.{token(tenant, 'a tenant')}.{token(queue, 'a queue')}"
+        return f"{self.prefix}.task.{token(tenant, 'tenant')}.{token(queue, 'queue')}"
+
+    def queue_consumer(self, tenant: str, queue: str) -> str:
+        """`=` is in no id, so no two pairs share a name."""
+        return f"q={token(tenant, 'tenant')}={token(queue, 'queue')}"
 
     def dead_letter(self, tenant: str, queue: str, letter: str) -> str:
-        return f"{self.prefix}.dlq.{token(tenant, 'a tenant')}.{token(queue, 'a queue')}.{letter}"
+        return f"{self.prefix}.dlq.{token(tenant, 'tenant')}.{token(queue, 'queue')}.{token(letter, 'dead letter')}"
 
     def blob(self, tenant: str, digest: str) -> str:
-        return f"{self.prefix}.blob.{token(tenant, 'a tenant')}.{digest}"
+        return f"{self.prefix}.blob.{token(tenant, 'tenant')}.{digest}"
 
     def run_of(self, subject: str) -> RunKey:
         """The run that a log, command, result, timer or fired subject belongs to."""
         tokens = subject.split(".")
         return RunKey(untoken(tokens[3]), untoken(tokens[4]))
 
+    def queue_of(self, subject: str) -> tuple[str, str, str]:
+        """Tenant, queue and id of a task or dead letter subject."""
+        tokens = subject.split(".")
+        return untoken(tokens[2]), untoken(tokens[3]), untoken(tokens[4])
+
     def all_of(self, kind: str, shard: int) -> str:
         return f"{self.prefix}.{kind}.{shard}.>"
 
     def _of_run(self, kind: str, key: RunKey) -> str:
-        tenant, run = token(key.tenant, "a tenant"), token(key.run, "a run id")
+        tenant, run = token(key.tenant, "tenant"), token(key.run, "run id")
         return f"{self.prefix}.{kind}.{self.shard(key)}.{tenant}.{run}"

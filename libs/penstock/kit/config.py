@@ -15,10 +15,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from penstock.kit.errors import ConfigFileUnreadable, ConfigInvalid, ConfigUnknownKey
+from penstock.kit.redact import HIDDEN, redact
 
 ENV_PREFIX = "PENSTOCK_"
 ENV_FILE = "PENSTOCK_CONFIG"
-HIDDEN = "********"
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
@@ -29,7 +29,11 @@ Secret = Annotated[str, msgspec.Meta(extra={"secret": True})]
 
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    pass
+    def __repr__(self) -> str:
+        """Secrets hidden: a configuration may end up in a log or a traceback."""
+        fields = msgspec.structs.fields(type(self))
+        shown = (f"{field.name}={_shown(getattr(self, field.name), field.type)!r}" for field in fields)
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 class NatsConfig(Section, frozen=True):
@@ -52,7 +56,7 @@ class NatsConfig(Section, frozen=True):
 class PostgresConfig(Section, frozen=True):
     """How to reach Postgres. Never on the execution path."""
 
-    dsn: Secret = "postgresql://penstock@127.0.0.1:5432/penstock"
+    dsn: str = "postgresql://penstock@127.0.0.1:5432/penstock"
 
 
 class FabricConfig(Section, frozen=True):
@@ -93,6 +97,17 @@ class GatewayConfig(Section, frozen=True):
     host: str = "127.0.0.1"
     grpc_port: Port = 7233
     http_port: Port = 7280
+    message_max: Bytes = 4 * 1024 * 1024
+    """Of a request, over gRPC or REST."""
+
+
+class ServiceConfig(Section, frozen=True):
+    """What all processes share."""
+
+    build: str = ""
+    """The source this was built from; set by the image."""
+    grace: Seconds = 20.0
+    """How long work in flight may take to finish after SIGTERM."""
 
 
 class LogConfig(Section, frozen=True):
@@ -117,6 +132,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fabric: FabricConfig = FabricConfig()
     blobs: BlobsConfig = BlobsConfig()
     gateway: GatewayConfig = GatewayConfig()
+    service: ServiceConfig = ServiceConfig()
     log: LogConfig = LogConfig()
     telemetry: TelemetryConfig = TelemetryConfig()
 
@@ -134,8 +150,8 @@ class Loaded(NamedTuple):
     def settings(self) -> list[Setting]:
         """Every setting with its source, secrets hidden."""
         return [
-            Setting(key, _shown(value, secret=secret), self.sources.get(key, "default"))
-            for key, value, secret in _flat(self.config)
+            Setting(key, _shown(value, kind), self.sources.get(key, "default"))
+            for key, value, kind in _flat(self.config)
         ]
 
 
@@ -173,7 +189,12 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _put(
-    raw: dict[str, dict[str, Any]], sources: dict[str, str], section: str, field: str, value: object, source: str
+    raw: dict[str, dict[str, Any]],
+    sources: dict[str, str],
+    section: str,
+    field: str,
+    value: object,
+    source: str,
 ) -> None:
     key = f"{section}.{field}"
     if key not in _KNOWN:
@@ -193,7 +214,9 @@ def _convert(raw: dict[str, dict[str, Any]], sources: Mapping[str, str]) -> Conf
     sections: dict[str, Any] = {}
     for section in msgspec.structs.fields(Config):
         fields = {
-            field.name: _value(f"{section.name}.{field.name}", raw[section.name][field.name], field.type, sources)
+            field.name: _value(
+                f"{section.name}.{field.name}", raw[section.name][field.name], field.type, sources
+            )
             for field in msgspec.structs.fields(section.type)
             if field.name in raw.get(section.name, {})
         }
@@ -208,9 +231,9 @@ def _value(key: str, value: object, kind: Any, sources: Mapping[str, str]) -> ob
         raise ConfigInvalid(key=key, source=sources[key], reason=str(error)) from error
 
 
-def _flat(config: Config) -> list[tuple[str, object, bool]]:
+def _flat(config: Config) -> list[tuple[str, object, Any]]:
     return [
-        (f"{section.name}.{field.name}", getattr(getattr(config, section.name), field.name), _is_secret(field.type))
+        (f"{section.name}.{field.name}", getattr(getattr(config, section.name), field.name), field.type)
         for section in msgspec.structs.fields(Config)
         for field in msgspec.structs.fields(section.type)
     ]
@@ -223,8 +246,10 @@ def _is_secret(kind: Any) -> bool:  # noqa: ANN401 - any field type
     )
 
 
-def _shown(value: object, *, secret: bool) -> object:
-    return HIDDEN if secret and value else value
+def _shown(value: object, kind: Any) -> object:  # noqa: ANN401 - any field type
+    if not isinstance(value, str) or not value:
+        return value
+    return HIDDEN if _is_secret(kind) else redact(value)
 
 
 _KNOWN = frozenset(known_keys())

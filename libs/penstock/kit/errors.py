@@ -1,10 +1,11 @@
 """How a process was started, or is run.
 
-    KitError
-    ├── ConfigError
-    │   ├── ConfigUnknownKey
-    │   ├── ConfigInvalid
-    │   └── ConfigFileUnreadable
+KitError
+├── ConfigError
+│   ├── ConfigUnknownKey
+│   ├── ConfigInvalid
+│   └── ConfigFileUnreadable
+└── AddressUnavailable
 """
 
 from __future__ import annotations
@@ -49,3 +50,12 @@ class ConfigFileUnreadable(ConfigError):
     """
 
     code = "CONFIG_FILE_UNREADABLE"
+
+
+class AddressUnavailable(KitError):
+    """Cannot listen on {host}:{port}: {reason}.
+
+    Stop what listens there, or choose another port in the configuration; 0 takes a free one.
+    """
+
+    code = "ADDRESS_UNAVAILABLE"

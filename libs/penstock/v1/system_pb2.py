@@ -25,31 +25,29 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18penstock/v1/system.proto\x12\x0bpenstock.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x16\n\x14GetSystemInfoRequest\"\xfe\x01\n\x15GetSystemInfoResponse\x12\x18\n\x07version\x18\x01 \x01(\tR\x07version\x12\x14\n\x05\x62uild\x18\x02 \x01(\tR\x05\x62uild\x12\x16\n\x06python\x18\x03 \x01(\tR\x06python\x12\x1f\n\x0binstance_id\x18\x04 \x01(\tR\ninstanceId\x12\x14\n\x05roles\x18\x05 \x03(\tR\x05roles\x12\x39\n\nstart_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tstartTime\x12+\n\x04nats\x18\x07 \x01(\x0b\x32\x17.penstock.v1.NatsServerR\x04nats\"\xc6\x01\n\nNatsServer\x12\x1c\n\tconnected\x18\x01 \x01(\x08R\tconnected\x12\x18\n\x07version\x18\x02 \x01(\tR\x07version\x12\x1b\n\tapi_level\x18\x03 \x01(\x05R\x08\x61piLevel\x12\x18\n\x07\x63luster\x18\x04 \x01(\tR\x07\x63luster\x12\x10\n\x03url\x18\x05 \x01(\tR\x03url\x12\x37\n\ndurability\x18\x06 \x01(\x0e\x32\x17.penstock.v1.DurabilityR\ndurability\"\x14\n\x12GetTopologyRequest\"D\n\x13GetTopologyResponse\x12-\n\x07streams\x18\x01 \x03(\x0b\x32\x13.penstock.v1.StreamR\x07streams\"\x95\x02\n\x06Stream\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12+\n\x04kind\x18\x02 \x01(\x0e\x32\x17.penstock.v1.StreamKindR\x04kind\x12\x1a\n\x08subjects\x18\x03 \x03(\tR\x08subjects\x12\x1a\n\x08replicas\x18\x04 \x01(\x05R\x08replicas\x12\x1c\n\tretention\x18\x05 \x01(\tR\tretention\x12\x1a\n\x08messages\x18\x06 \x01(\x03R\x08messages\x12\x14\n\x05\x62ytes\x18\x07 \x01(\x03R\x05\x62ytes\x12\x18\n\x07missing\x18\x08 \x01(\x08R\x07missing\x12(\n\x05\x64rift\x18\t \x03(\x0b\x32\x12.penstock.v1.DriftR\x05\x64rift\"Q\n\x05\x44rift\x12\x14\n\x05\x66ield\x18\x01 \x01(\tR\x05\x66ield\x12\x1a\n\x08\x64\x65\x63lared\x18\x02 \x01(\tR\x08\x64\x65\x63lared\x12\x16\n\x06\x61\x63tual\x18\x03 \x01(\tR\x06\x61\x63tual*V\n\nDurability\x12\x1a\n\x16\x44URABILITY_UNSPECIFIED\x10\x00\x12\x16\n\x12\x44URABILITY_PROCESS\x10\x01\x12\x14\n\x10\x44URABILITY_POWER\x10\x02*Y\n\nStreamKind\x12\x1b\n\x17STREAM_KIND_UNSPECIFIED\x10\x00\x12\x16\n\x12STREAM_KIND_STREAM\x10\x01\x12\x16\n\x12STREAM_KIND_BUCKET\x10\x02\x32\xb9\x01\n\rSystemService\x12V\n\rGetSystemInfo\x12!.penstock.v1.GetSystemInfoRequest\x1a\".penstock.v1.GetSystemInfoResponse\x12P\n\x0bGetTopology\x12\x1f.penstock.v1.GetTopologyRequest\x1a .penstock.v1.GetTopologyResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18penstock/v1/system.proto\x12\x0bpenstock.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x16\n\x14GetSystemInfoRequest\"\xfe\x01\n\x15GetSystemInfoResponse\x12\x18\n\x07version\x18\x01 \x01(\tR\x07version\x12\x14\n\x05\x62uild\x18\x02 \x01(\tR\x05\x62uild\x12\x16\n\x06python\x18\x03 \x01(\tR\x06python\x12\x1f\n\x0binstance_id\x18\x04 \x01(\tR\ninstanceId\x12\x14\n\x05roles\x18\x05 \x03(\tR\x05roles\x12\x39\n\nstart_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tstartTime\x12+\n\x04nats\x18\x07 \x01(\x0b\x32\x17.penstock.v1.NatsServerR\x04nats\"\x8d\x01\n\nNatsServer\x12\x1c\n\tconnected\x18\x01 \x01(\x08R\tconnected\x12\x18\n\x07version\x18\x02 \x01(\tR\x07version\x12\x1b\n\tapi_level\x18\x03 \x01(\x05R\x08\x61piLevel\x12\x18\n\x07\x63luster\x18\x04 \x01(\tR\x07\x63luster\x12\x10\n\x03url\x18\x05 \x01(\tR\x03url\"\x14\n\x12GetTopologyRequest\"D\n\x13GetTopologyResponse\x12-\n\x07streams\x18\x01 \x03(\x0b\x32\x13.penstock.v1.StreamR\x07streams\"\x95\x02\n\x06Stream\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12+\n\x04kind\x18\x02 \x01(\x0e\x32\x17.penstock.v1.StreamKindR\x04kind\x12\x1a\n\x08subjects\x18\x03 \x03(\tR\x08subjects\x12\x1a\n\x08replicas\x18\x04 \x01(\x05R\x08replicas\x12\x1c\n\tretention\x18\x05 \x01(\tR\tretention\x12\x1a\n\x08messages\x18\x06 \x01(\x03R\x08messages\x12\x14\n\x05\x62ytes\x18\x07 \x01(\x03R\x05\x62ytes\x12\x18\n\x07missing\x18\x08 \x01(\x08R\x07missing\x12(\n\x05\x64rift\x18\t \x03(\x0b\x32\x12.penstock.v1.DriftR\x05\x64rift\"Q\n\x05\x44rift\x12\x14\n\x05\x66ield\x18\x01 \x01(\tR\x05\x66ield\x12\x1a\n\x08\x64\x65\x63lared\x18\x02 \x01(\tR\x08\x64\x65\x63lared\x12\x16\n\x06\x61\x63tual\x18\x03 \x01(\tR\x06\x61\x63tual*Y\n\nStreamKind\x12\x1b\n\x17STREAM_KIND_UNSPECIFIED\x10\x00\x12\x16\n\x12STREAM_KIND_STREAM\x10\x01\x12\x16\n\x12STREAM_KIND_BUCKET\x10\x02\x32\xb9\x01\n\rSystemService\x12V\n\rGetSystemInfo\x12!.penstock.v1.GetSystemInfoRequest\x1a\".penstock.v1.GetSystemInfoResponse\x12P\n\x0bGetTopology\x12\x1f.penstock.v1.GetTopologyRequest\x1a .penstock.v1.GetTopologyResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'penstock.v1.system_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_DURABILITY']._serialized_start=1011
-  _globals['_DURABILITY']._serialized_end=1097
-  _globals['_STREAMKIND']._serialized_start=1099
-  _globals['_STREAMKIND']._serialized_end=1188
+  _globals['_STREAMKIND']._serialized_start=954
+  _globals['_STREAMKIND']._serialized_end=1043
   _globals['_GETSYSTEMINFOREQUEST']._serialized_start=74
   _globals['_GETSYSTEMINFOREQUEST']._serialized_end=96
   _globals['_GETSYSTEMINFORESPONSE']._serialized_start=99
   _globals['_GETSYSTEMINFORESPONSE']._serialized_end=353
   _globals['_NATSSERVER']._serialized_start=356
-  _globals['_NATSSERVER']._serialized_end=554
-  _globals['_GETTOPOLOGYREQUEST']._serialized_start=556
-  _globals['_GETTOPOLOGYREQUEST']._serialized_end=576
-  _globals['_GETTOPOLOGYRESPONSE']._serialized_start=578
-  _globals['_GETTOPOLOGYRESPONSE']._serialized_end=646
-  _globals['_STREAM']._serialized_start=649
-  _globals['_STREAM']._serialized_end=926
-  _globals['_DRIFT']._serialized_start=928
-  _globals['_DRIFT']._serialized_end=1009
-  _globals['_SYSTEMSERVICE']._serialized_start=1191
-  _globals['_SYSTEMSERVICE']._serialized_end=1376
+  _globals['_NATSSERVER']._serialized_end=497
+  _globals['_GETTOPOLOGYREQUEST']._serialized_start=499
+  _globals['_GETTOPOLOGYREQUEST']._serialized_end=519
+  _globals['_GETTOPOLOGYRESPONSE']._serialized_start=521
+  _globals['_GETTOPOLOGYRESPONSE']._serialized_end=589
+  _globals['_STREAM']._serialized_start=592
+  _globals['_STREAM']._serialized_end=869
+  _globals['_DRIFT']._serialized_start=871
+  _globals['_DRIFT']._serialized_end=952
+  _globals['_SYSTEMSERVICE']._serialized_start=1046
+  _globals['_SYSTEMSERVICE']._serialized_end=1231
 # @@protoc_insertion_point(module_scope)

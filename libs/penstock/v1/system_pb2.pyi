@@ -20,30 +20,6 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class _Durability:
-    ValueType = _typing.NewType("ValueType", _builtins.int)
-    V: _TypeAlias = ValueType  # noqa: Y015
-
-class _DurabilityEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Durability.ValueType], _builtins.type):
-    DESCRIPTOR: _descriptor.EnumDescriptor
-    DURABILITY_UNSPECIFIED: _Durability.ValueType  # 0
-    """DURABILITY_UNSPECIFIED: the server does not tell its clients."""
-    DURABILITY_PROCESS: _Durability.ValueType  # 1
-    """DURABILITY_PROCESS: a crash of the server, but not a power cut."""
-    DURABILITY_POWER: _Durability.ValueType  # 2
-    """DURABILITY_POWER: a power cut."""
-
-class Durability(_Durability, metaclass=_DurabilityEnumTypeWrapper):
-    """Durability is what an acknowledged write survives."""
-
-DURABILITY_UNSPECIFIED: Durability.ValueType  # 0
-"""DURABILITY_UNSPECIFIED: the server does not tell its clients."""
-DURABILITY_PROCESS: Durability.ValueType  # 1
-"""DURABILITY_PROCESS: a crash of the server, but not a power cut."""
-DURABILITY_POWER: Durability.ValueType  # 2
-"""DURABILITY_POWER: a power cut."""
-Global___Durability: _TypeAlias = Durability  # noqa: Y015
-
 class _StreamKind:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -148,7 +124,6 @@ class NatsServer(_message.Message):
     API_LEVEL_FIELD_NUMBER: _builtins.int
     CLUSTER_FIELD_NUMBER: _builtins.int
     URL_FIELD_NUMBER: _builtins.int
-    DURABILITY_FIELD_NUMBER: _builtins.int
     connected: _builtins.bool
     """connected is false while the server is away; the rest is then what was last known."""
     version: _builtins.str
@@ -159,8 +134,6 @@ class NatsServer(_message.Message):
     """cluster is the name of the cluster; empty for a single server."""
     url: _builtins.str
     """url is where the connection leads, without credentials."""
-    durability: Global___Durability.ValueType
-    """durability says when an acknowledged write survives."""
     def __init__(
         self,
         *,
@@ -169,11 +142,10 @@ class NatsServer(_message.Message):
         api_level: _builtins.int = ...,
         cluster: _builtins.str = ...,
         url: _builtins.str = ...,
-        durability: Global___Durability.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["api_level", b"api_level", "cluster", b"cluster", "connected", b"connected", "durability", b"durability", "url", b"url", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["api_level", b"api_level", "cluster", b"cluster", "connected", b"connected", "url", b"url", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

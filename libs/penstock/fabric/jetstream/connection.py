@@ -11,7 +11,7 @@ import contextlib
 import ssl
 from collections.abc import Awaitable, Callable
 from itertools import count
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import msgspec
 import nats.errors
@@ -50,6 +50,11 @@ class ServerInfo(msgspec.Struct, frozen=True):
     max_payload: int
 
 
+class _Collected(NamedTuple):
+    replies: list[Msg]
+    status: asyncio.Future[Msg]
+
+
 class Connection:
     def __init__(self, client: Client, config: NatsConfig, names: Names) -> None:
         self.client = client
@@ -57,6 +62,7 @@ class Connection:
         self.names = names
         self.denied: str | None = None
         self._pending: dict[str, tuple[asyncio.Future[Ack], float, str]] = {}
+        self._collecting: dict[str, _Collected] = {}
         self._serial = count()
         self._inbox = ""
         self._ticker: asyncio.Task[None] | None = None
@@ -91,9 +97,7 @@ class Connection:
         except (OSError, nats.errors.NoServersError, nats.errors.TimeoutError, TimeoutError) as error:
             raise Unavailable(operation=where, seconds=2) from error
         except nats.errors.Error as error:
-            raise PermissionDenied(
-                operation=f"a connection to {redact(config.url)}", reason=str(error)
-            ) from error
+            raise PermissionDenied(operation=f"a connection to {redact(config.url)}", reason=str(error)) from error
         try:
             await connection._begin()
         except BaseException:
@@ -107,6 +111,7 @@ class Connection:
             raise ServerTooOld(version=self.server.version, url=redact(self.config.url), required=required)
         self._inbox = self.client.new_inbox() + "."
         await self.subscribe(self._inbox + "*", self._on_reply)
+        await self.subscribe(self._inbox + "many.*", self._on_one_of_many)
         self._ticker = asyncio.create_task(self._sweep(), name="nats-timeouts")
 
     @property
@@ -119,6 +124,11 @@ class Connection:
             cluster=info.get("cluster", ""),
             max_payload=self.client.max_payload,
         )
+
+    @property
+    def message_max(self) -> int:
+        """The largest payload that fits one message."""
+        return self.client.max_payload - _HEADER_ROOM
 
     @property
     def connected(self) -> bool:
@@ -136,9 +146,7 @@ class Connection:
 
     # -- writing
 
-    async def send(
-        self, subject: str, payload: bytes, headers: Headers | None, operation: str
-    ) -> asyncio.Future[Ack]:
+    async def send(self, subject: str, payload: bytes, headers: Headers | None, operation: str) -> asyncio.Future[Ack]:
         """Publish now; the future gives the acknowledgement, a `Refused`, or `Unavailable` after the time-out."""
         token = str(next(self._serial))
         loop = asyncio.get_running_loop()
@@ -198,11 +206,26 @@ class Connection:
         except nats.errors.ConnectionClosedError as error:
             raise self._away(subject) from error
 
+    async def request_many(self, subject: str, payload: bytes) -> tuple[list[Msg], Msg]:
+        """One request, many replies, ended by a status: the replies, and that status."""
+        token = str(next(self._serial))
+        loop = asyncio.get_running_loop()
+        collected = self._collecting[token] = _Collected([], loop.create_future())
+        try:
+            await self._publish(subject, payload, f"{self._inbox}many.{token}", None, subject)
+            while True:
+                seen = len(collected.replies)
+                done, _ = await asyncio.wait([collected.status], timeout=self.config.request_timeout)
+                if done:
+                    return collected.replies, collected.status.result()
+                if len(collected.replies) == seen:
+                    raise self._away(subject)
+        finally:
+            del self._collecting[token]
+
     async def subscribe(self, subject: str, handler: Handler) -> Callable[[], Awaitable[None]]:
         """Call `handler` for each message; gives back how to stop. What bounds the flow is the puller."""
-        subscription = await self.client.subscribe(
-            subject, cb=handler, pending_msgs_limit=-1, pending_bytes_limit=-1
-        )
+        subscription = await self.client.subscribe(subject, cb=handler, pending_msgs_limit=-1, pending_bytes_limit=-1)
 
         async def stop() -> None:
             with contextlib.suppress(nats.errors.Error):
@@ -216,12 +239,9 @@ class Connection:
 
     # -- inside
 
-    async def _publish(
-        self, subject: str, payload: bytes, reply: str, headers: Headers | None, operation: str
-    ) -> None:
-        limit = self.client.max_payload - _HEADER_ROOM
-        if len(payload) > limit:
-            raise TooLarge(what=operation, size=len(payload), limit=limit)
+    async def _publish(self, subject: str, payload: bytes, reply: str, headers: Headers | None, operation: str) -> None:
+        if len(payload) > self.message_max:
+            raise TooLarge(what=operation, size=len(payload), limit=self.message_max)
         try:
             await self.client.publish(subject, payload, reply=reply, headers=headers)
         except _AWAY as error:
@@ -246,6 +266,17 @@ class Connection:
             refused = Refused(ack.error, operation)
             error = refused.as_error()
             future.set_exception(error if isinstance(error, Unavailable) else refused)
+
+    async def _on_one_of_many(self, message: Msg) -> None:
+        collected = self._collecting.get(message.subject.rpartition(".")[2])
+        if collected is None:
+            return
+        headers = message.headers
+        if headers is not None and "Status" in headers and not message.data:
+            if not collected.status.done():
+                collected.status.set_result(message)
+        else:
+            collected.replies.append(message)
 
     async def _sweep(self) -> None:
         loop = asyncio.get_running_loop()

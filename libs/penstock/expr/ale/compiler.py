@@ -1,0 +1,100 @@
+"""Forms to code: every form becomes one Python closure over a frame, names become slots.
+
+What a form costs is known here, so a run pays per call of a lambda, not per form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from penstock.expr.ale import nodes
+from penstock.expr.ale.faults import SourceError
+from penstock.expr.ale.library import LIBRARY
+from penstock.expr.ale.scope import Function, Scope
+from penstock.expr.ale.special import FORMS
+from penstock.expr.ale.syntax import DottedForm, Form, ListForm, Literal, Name, ObjectForm, VectorForm, entries
+from penstock.expr.ale.values import Code, Keyword, Template, arity
+
+_LONGEST_SUGGESTED = 40  # a typo of a name is not longer, and comparing is quadratic
+_LOOK_UP = (1, 2)  # an object, and what to give when the key is not there
+
+
+def compile_program(forms: Sequence[Form], arguments: Sequence[str]) -> Template:
+    """The whole program as a lambda of its arguments."""
+    if not forms:
+        raise SourceError(0, "the program is empty", "an expression")
+    scope = Scope(_compile, Function())
+    for name in arguments:
+        scope.bind(name)
+    body = scope.body(forms, tail=False)
+    return scope.function.template(body, parameters=len(arguments))
+
+
+def _compile(scope: Scope, form: Form, *, tail: bool = False) -> Code:
+    scope.function.descend()
+    try:
+        match form:
+            case ListForm((Name(name), *_)) if name in FORMS and scope.find(name) is None:
+                return FORMS[name](form, scope, tail)
+            case ListForm():
+                return _call(form, scope, tail=tail)
+            case Name():
+                return _name(form, scope)
+            case Literal(value):
+                return nodes.constant(value)
+            case VectorForm(items):
+                return nodes.vector(list(map(scope.compile, items)))
+            case ObjectForm(items, at):
+                codes = list(map(scope.compile, items))
+                return nodes.object_of(list(zip(codes[::2], codes[1::2], strict=True)), at)
+            case DottedForm((key,), value):
+                return nodes.pair(scope.compile(key), scope.compile(value))
+            case DottedForm(_, _, at):
+                raise SourceError(at, "a pair holds two forms", "`(key . value)`")
+    finally:
+        scope.function.ascend()
+
+
+def _name(form: Name, scope: Scope) -> Code:
+    found = scope.find(form.name)
+    if found is not None:
+        return nodes.variable(*found)
+    if form.name in LIBRARY:
+        return nodes.constant(LIBRARY[form.name])
+    if form.name in FORMS:
+        raise SourceError(form.at, f"`{form.name}` is not a value", f"`({form.name} …)`")
+    raise SourceError(form.at, f"`{form.name[:_LONGEST_SUGGESTED]}` is not known here", _known(form.name, scope))
+
+
+def _known(name: str, scope: Scope) -> str:
+    close = []
+    if len(name) <= _LONGEST_SUGGESTED:
+        close = get_close_matches(name, [*scope.names(), *LIBRARY, *FORMS], n=1)
+    return f"perhaps `{close[0]}`" if close else "an argument, a let binding or a builtin"
+
+
+def _call(form: ListForm, scope: Scope, *, tail: bool) -> Code:
+    if not form.items:
+        return nodes.constant(None)
+    head, *rest = form.items
+    arguments = list(map(scope.compile, rest))
+    match head:
+        case Name(name) if name in LIBRARY and scope.find(name) is None:
+            builtin = LIBRARY[name]
+            _check(form, name, builtin.least, builtin.most)
+            return nodes.call_builtin(builtin, arguments, form.at)
+        case Literal(Keyword() as keyword):
+            _check(form, f":{keyword.name[:_LONGEST_SUGGESTED]}", *_LOOK_UP)
+            return nodes.call_keyword(keyword, arguments[0], arguments[1] if arguments[1:] else None, form.at)
+        case Literal():
+            raise SourceError(head.at, "a literal cannot be called", "a procedure after `(`")
+        case _:
+            node = nodes.tail_call if tail else nodes.call_any
+            return node(scope.compile(head), arguments, form.at)
+
+
+def _check(form: ListForm, name: str, least: int, most: int | None) -> None:
+    count = len(form.items) - 1
+    if count < least or (most is not None and count > most):
+        raise SourceError(form.at, f"`{name}` is given {count}", arity(least, most))

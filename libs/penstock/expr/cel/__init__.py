@@ -1,0 +1,1 @@
+"""The Common Expression Language: one parser of ours, two engines behind it."""

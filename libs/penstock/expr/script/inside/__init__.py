@@ -1,0 +1,1 @@
+"""What runs inside a sandbox process: nothing here imports the rest of Penstock, to stay small and bare."""

@@ -1,0 +1,65 @@
+"""What comes out of a sandbox: JSON text, bounded and checked before anyone else sees it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+
+from penstock.core.model.evaluate import Json
+from penstock.expr.errors import EvaluationError, LimitExceeded
+
+MAX_BYTES = 1 << 20
+MAX_DEPTH = 64
+_AT_ONCE = 1 << 16
+
+
+async def decode(language: str, text: bytes) -> Json:
+    """Large results are read in a thread, so that the caller's loop goes on."""
+    if len(text) > _AT_ONCE:
+        return await asyncio.to_thread(_decode, language, text)
+    return _decode(language, text)
+
+
+def outputs(value: Json) -> dict[str, Json]:
+    """An object names its outputs; anything else is the output `result`."""
+    return value if isinstance(value, dict) else {"result": value}
+
+
+def encode(language: str, values: Json) -> bytes:
+    try:
+        text = msgspec.json.encode(values)
+    except (TypeError, RecursionError) as error:
+        raise EvaluationError(language=language, reason=f"the arguments are not JSON: {error}") from None
+    if len(text) > MAX_BYTES:
+        raise LimitExceeded(language=language, limit="argument size")
+    return text
+
+
+def _decode(language: str, text: bytes) -> Json:
+    if len(text) > MAX_BYTES:
+        raise LimitExceeded(language=language, limit="result size")
+    try:
+        value = msgspec.json.decode(text)
+        msgspec.msgpack.encode(value)  # how it will be stored: an integer beyond 64 bits has no place there
+    except RecursionError:
+        raise LimitExceeded(language=language, limit="nesting") from None
+    except (msgspec.DecodeError, OverflowError, UnicodeError) as error:
+        raise EvaluationError(language=language, reason=f"the result is not JSON: {error}") from None
+    if text.count(b"[") + text.count(b"{") > MAX_DEPTH:
+        _check_depth(language, value)
+    return value
+
+
+def _check_depth(language: str, value: Json) -> None:
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [
+            child
+            for node in level
+            if isinstance(node, dict | list)
+            for child in (node.values() if isinstance(node, dict) else node)
+        ]
+        if not level:
+            return
+    raise LimitExceeded(language=language, limit="nesting")

@@ -1,0 +1,153 @@
+"""One sandbox process as its parent sees it: started, asked one thing at a time, killed when its time is up."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from msgspec import Struct
+
+from penstock.expr.errors import EvaluationError, LimitExceeded, SandboxUnavailable
+from penstock.expr.script import inside
+from penstock.expr.script.result import MAX_BYTES
+
+_START_SECONDS = 30.0
+_MAX_FRAME = MAX_BYTES * 2
+_INSIDE = str(Path(inside.__file__).parent)
+# The packages above `inside` are stood in for by empty ones: importing them would cost ten times the memory.
+_BOOT = """
+import sys
+engine, inside, *sys.path[:0] = sys.argv[1:]
+for name in "penstock", "penstock.expr", "penstock.expr.script", "penstock.expr.script.inside":
+    sys.modules[name] = type(sys)(name)
+sys.modules[name].__path__ = [inside]
+module, _, factory = engine.partition(":")
+from penstock.expr.script.inside.loop import serve
+serve(getattr(__import__(module, fromlist=[factory]), factory)())
+"""
+
+
+class Recipe(Struct, frozen=True):
+    """What a sandbox process is made of: the engine inside, and the folders its imports come from."""
+
+    language: str
+    engine: str
+    folders: tuple[str, ...]
+
+
+class Sandbox(asyncio.Protocol):
+    """Use `Sandbox.start`. After an error it is dead: start another."""
+
+    def __init__(self, recipe: Recipe, process: subprocess.Popen[bytes]) -> None:
+        self._language = recipe.language
+        self._process = process
+        self._transport: asyncio.Transport | None = None
+        self._received = bytearray()
+        self._answer: asyncio.Future[bytes] | None = None
+        self._end: asyncio.Future[int] | None = None
+        self._cause: EvaluationError | None = None
+
+    @classmethod
+    async def start(cls, recipe: Recipe) -> Sandbox:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                sandbox = cls(recipe, _spawn(recipe, theirs))
+            except OSError as error:
+                ours.close()
+                raise SandboxUnavailable(language=recipe.language, reason=str(error)) from error
+        ours.setblocking(False)
+        await asyncio.get_running_loop().create_unix_connection(lambda: sandbox, sock=ours)
+        try:
+            await sandbox.ask(b"", _START_SECONDS)
+        except EvaluationError as error:
+            raise SandboxUnavailable(language=recipe.language, reason=str(error)) from error
+        return sandbox
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._end is None
+
+    async def ask(self, request: bytes, seconds: float) -> bytes:
+        """Send a request (none at the start) and wait for the answer, at most so long."""
+        loop = asyncio.get_running_loop()
+        self._answer = loop.create_future()
+        if self._transport is None or not self.alive:
+            raise SandboxUnavailable(language=self._language, reason="it has ended")
+        if request:
+            self._transport.write(len(request).to_bytes(4, "little") + request)
+        timer = loop.call_later(seconds, self.kill, LimitExceeded(language=self._language, limit="time"))
+        try:
+            return await self._answer
+        except asyncio.CancelledError:
+            self.kill()
+            raise
+        finally:
+            timer.cancel()
+            self._answer = None
+
+    def kill(self, cause: EvaluationError | None = None) -> None:
+        self._cause = self._cause or cause
+        self._process.kill()
+        self._bury()
+
+    async def ended(self) -> None:
+        """Wait until the process is gone and reaped."""
+        if self._end is not None:
+            await asyncio.shield(self._end)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - a socket's transport writes and reads
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if len(self._received) < 4:  # noqa: PLR2004 - the length comes first
+            return
+        size = int.from_bytes(self._received[:4], "little")
+        if size > _MAX_FRAME or self._answer is None:
+            self.kill(EvaluationError(language=self._language, reason="the sandbox broke its protocol"))
+        elif len(self._received) == 4 + size and not self._answer.done():
+            frame = bytes(self._received[4:])
+            self._received.clear()
+            self._answer.set_result(frame)
+        elif len(self._received) > 4 + size:
+            self.kill(EvaluationError(language=self._language, reason="the sandbox broke its protocol"))
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the exit status says more
+        self._bury()
+
+    def _bury(self) -> None:
+        """The process is dying: reap it off the loop, then tell whoever waits why it died."""
+        if self._end is None:
+            self._end = asyncio.get_running_loop().run_in_executor(None, self._process.wait)
+            self._end.add_done_callback(self._report)
+
+    def _report(self, end: asyncio.Future[int]) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(self._cause or self._diagnose(end.result()))
+
+    def _diagnose(self, status: int) -> EvaluationError:
+        if status == -signal.SIGXCPU:
+            return LimitExceeded(language=self._language, limit="time")
+        if status == -signal.SIGKILL:  # not by us: the kernel was short of memory
+            return LimitExceeded(language=self._language, limit="memory")
+        return EvaluationError(language=self._language, reason=f"the sandbox died (exit status {status})")
+
+
+def _spawn(recipe: Recipe, stdin: socket.socket) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-I", "-S", "-c", _BOOT, recipe.engine, _INSIDE, *recipe.folders]
+    return subprocess.Popen(  # noqa: S603 - our own interpreter and program
+        command, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", env={}
+    )

@@ -1,0 +1,28 @@
+"""Hiding secrets in text that people read: settings, log lines, addresses in answers."""
+
+from __future__ import annotations
+
+import re
+
+HIDDEN = "********"
+SECRET_KEYS = frozenset({"authorization", "password", "secret"})
+
+_USERINFO = re.compile(r"([a-z][a-z0-9+.-]*)://([^/\s\"']*)@")
+_PAIR = re.compile(r"\b((?:ssl)?password|passwd|secret)=[^&\s\"'\\]+", re.IGNORECASE)
+_LONE_TOKEN_SCHEMES = frozenset({"nats", "tls", "ws", "wss"})
+
+
+def redact(text: str) -> str:
+    """The text with the credentials of every URL and connection string hidden, and the rest readable."""
+    if "://" in text:
+        text = _USERINFO.sub(_hide_userinfo, text)
+    return _PAIR.sub(rf"\1={HIDDEN}", text) if "=" in text else text
+
+
+def _hide_userinfo(match: re.Match[str]) -> str:
+    scheme, userinfo = match.groups()
+    user, colon, _ = userinfo.partition(":")
+    if colon:
+        return f"{scheme}://{user}:{HIDDEN}@"
+    # In NATS a name without a password is a token; elsewhere it is a user.
+    return f"{scheme}://{HIDDEN if scheme in _LONE_TOKEN_SCHEMES else user}@"
