@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import AsyncIterator, Iterator
-from typing import NamedTuple
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 import pytest
 
@@ -17,6 +18,8 @@ from penstock.fabric.jetstream.replies import Refused
 from penstock.fabric.jetstream.topology import JetStreamTopology
 from penstock.fabric.naming import Names
 from penstock.kit.config import FabricConfig, NatsConfig
+from penstock.testkit.servers import NatsCluster
+from tests.contract.rig import Rig, jetstream_rig, memory_rig
 
 
 class Fabric(NamedTuple):
@@ -27,9 +30,24 @@ class Fabric(NamedTuple):
 
 
 @contextlib.asynccontextmanager
-async def install(server: NatsServer, nats: NatsConfig | None = None) -> AsyncIterator[Fabric]:
+async def install(
+    server: NatsServer,
+    nats: NatsConfig | None = None,
+    *,
+    shards: int = 2,
+    replicas: Literal[1, 3] = 1,
+    counter_window: float = 600.0,
+) -> AsyncIterator[Fabric]:
     """A fresh installation on `server`, removed afterwards if the server is still there."""
-    config = FabricConfig(prefix=f"t{secrets.token_hex(4)}", shards=2)
+    config = FabricConfig(
+        prefix=f"t{secrets.token_hex(4)}",
+        shards=shards,
+        replicas=replicas,
+        counter_window=counter_window,
+        lease=3.0,
+        task_ack_wait=1.0,
+        task_max_deliver=3,
+    )
     names = Names(config.prefix, config.shards)
     connection = await Connection.open(nats or NatsConfig(url=server.url), names, name="test")
     try:
@@ -57,3 +75,41 @@ def nats_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer
 async def fabric(nats_server: NatsServer) -> AsyncIterator[Fabric]:
     async with install(nats_server) as fabric:
         yield fabric
+
+
+@pytest.fixture(scope="session")
+def nats_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsCluster]:
+    with NatsCluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+async def rig(request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
+    """The ports on what the test names: `memory`, `jetstream` or `cluster`."""
+    if request.param == "memory":
+        yield memory_rig(FabricConfig(prefix="mem", shards=2, lease=3.0, task_ack_wait=1.0, task_max_deliver=3))
+    elif request.param == "jetstream":
+        async with install(request.getfixturevalue("nats_server"), shards=2) as fabric:
+            yield jetstream_rig(fabric.connection, fabric.config)
+    else:
+        cluster: NatsCluster = request.getfixturevalue("nats_cluster")
+        async with install(cluster.nodes[0], NatsConfig(url=",".join(cluster.urls)), replicas=3, shards=1) as fabric:
+            yield jetstream_rig(fabric.connection, fabric.config)
+
+
+class OwnServer(NamedTuple):
+    """An installation on a server that the test may stop and start, and that is soon given up on."""
+
+    fabric: Fabric
+    server: NatsServer
+
+
+@pytest.fixture
+async def own_server(tmp_path: Path) -> AsyncIterator[OwnServer]:
+    server = NatsServer(tmp_path / "own", durability="process")
+    server.start()
+    try:
+        async with install(server, NatsConfig(url=server.url, request_timeout=0.3, retry_for=0.6)) as fabric:
+            yield OwnServer(fabric, server)
+    finally:
+        server.stop()

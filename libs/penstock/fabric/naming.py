@@ -19,7 +19,10 @@ LIMITS = {
     "task id": 200,
     "timer id": 128,
     "member": 128,
+    "dead letter": 230,
     "counter": 256,
+    "application": 64,
+    "aggregate id": 200,
 }
 """Consumers are named after (tenant, queue), and their names may have 255 characters."""
 

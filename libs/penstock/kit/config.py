@@ -214,9 +214,7 @@ def _convert(raw: dict[str, dict[str, Any]], sources: Mapping[str, str]) -> Conf
     sections: dict[str, Any] = {}
     for section in msgspec.structs.fields(Config):
         fields = {
-            field.name: _value(
-                f"{section.name}.{field.name}", raw[section.name][field.name], field.type, sources
-            )
+            field.name: _value(f"{section.name}.{field.name}", raw[section.name][field.name], field.type, sources)
             for field in msgspec.structs.fields(section.type)
             if field.name in raw.get(section.name, {})
         }

@@ -23,12 +23,8 @@ TEXT_LIMIT = 500
 
 log = structlog.get_logger()
 
-requests = Counter(
-    names.REQUESTS, "Calls answered at the edge.", ["method", "status"], registry=metrics.REGISTRY
-)
-request_seconds = Histogram(
-    names.REQUEST_SECONDS, "Time to answer a call.", ["method"], registry=metrics.REGISTRY
-)
+requests = Counter(names.REQUESTS, "Calls answered at the edge.", ["method", "status"], registry=metrics.REGISTRY)
+request_seconds = Histogram(names.REQUEST_SECONDS, "Time to answer a call.", ["method"], registry=metrics.REGISTRY)
 
 # By code; an error without a line of its own is treated as its parent.
 _STATUS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from time import perf_counter
 from typing import Any
 
@@ -44,8 +44,8 @@ def _through_the_edge(behaviour: Behaviour, method: str) -> Behaviour:
     if inspect.isasyncgenfunction(behaviour):
 
         async def stream(request: object, context: Context) -> AsyncIterator[Any]:
-            async with _call(method, context):
-                async for response in behaviour(request, context):
+            async with _call(method, context), aclosing(behaviour(request, context)) as responses:
+                async for response in responses:
                     yield response
 
         return stream
@@ -67,7 +67,7 @@ async def _call(method: str, context: Context) -> AsyncIterator[None]:
             yield
             status = "OK"
     except grpc.aio.AbortError:
-        status = "ABORTED_BY_HANDLER"
+        status = context.code().name
         raise
     except Exception as error:  # noqa: BLE001 - the edge is where every error ends
         seen = edge.told(error, method)
@@ -81,9 +81,7 @@ async def _call(method: str, context: Context) -> AsyncIterator[None]:
 async def _abort(context: Context, error: PenstockError) -> None:
     problem = edge.problem(error)
     info = any_pb2.Any()
-    info.Pack(
-        error_details_pb2.ErrorInfo(reason=problem.code, domain=edge.DOMAIN, metadata=problem.attributes)
-    )
+    info.Pack(error_details_pb2.ErrorInfo(reason=problem.code, domain=edge.DOMAIN, metadata=problem.attributes))
     code = grpc.StatusCode[edge.canonical(error)]
     status = status_pb2.Status(code=code.value[0], message=problem.detail, details=[info])
     await context.abort(code, problem.detail, trailing_metadata=((DETAILS_KEY, status.SerializeToString()),))

@@ -17,6 +17,7 @@ from penstock.kit.errors import AddressUnavailable
 from penstock.kit.health import Health
 from penstock.kit.tracing import span
 
+_FIRST_ERROR = 400
 _CLIENT_WENT_AWAY = 499
 
 _encode = msgspec.json.Encoder().encode
@@ -84,7 +85,12 @@ async def _edge(request: web.Request, handler: Handler) -> web.StreamResponse:
             return response
     except web.HTTPException as error:  # aiohttp's own: no such route, wrong method, body too large
         status = error.status
-        return _problem({"type": "about:blank", "title": error.reason, "status": status}, status)
+        if status < _FIRST_ERROR:
+            raise
+        answer = _problem({"type": "about:blank", "title": error.reason, "status": status}, status)
+        if "Allow" in error.headers:
+            answer.headers["Allow"] = error.headers["Allow"]
+        return answer
     except Exception as error:  # noqa: BLE001 - the edge is where every error ends
         problem = edge.problem(edge.told(error, method))
         status = problem.status

@@ -98,9 +98,7 @@ class Service:
         metrics.build.info({"version": self.version, "role": self.role})
         telemetry = self.config.telemetry
         routes = [*http.health_routes(self.health), http.metrics_route()]
-        server = await self.enter(
-            http.serving(routes, telemetry.host, telemetry.port, body_max=_NO_BODY, grace=1.0)
-        )
+        server = await self.enter(http.serving(routes, telemetry.host, telemetry.port, body_max=_NO_BODY, grace=1.0))
         log.info("telemetry.listening", telemetry_port=server.port)
         await start(self)
         self.health.phase = "serving"

@@ -16,7 +16,7 @@ from opentelemetry import trace
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from penstock.core.errors import PenstockError
-from penstock.kit.config import LogConfig
+from penstock.kit.config import Config, LogConfig, Section
 from penstock.kit.redact import HIDDEN, SECRET_KEYS, redact
 
 _HEAD = ("time", "level", "event")
@@ -44,6 +44,7 @@ def setup(config: LogConfig, stream: TextIO | None = None, **bound: str) -> None
         logger_factory=structlog.WriteLoggerFactory(out),
         cache_logger_on_first_use=True,
     )
+    # Our own debug lines are enough of them: those of libraries would drown ours, and print payloads.
     logging.basicConfig(handlers=[_Bridge()], level=max(level, logging.INFO), force=True)
     logging.captureWarnings(capture=True)
 
@@ -91,6 +92,9 @@ def _explain_error(_logger: WrappedLogger, _method: str, event: EventDict) -> Ev
 def _hide_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     for key in SECRET_KEYS & event.keys():
         event[key] = HIDDEN
+    for key, value in event.items():
+        if isinstance(value, Section | Config):
+            event[key] = repr(value)
     return event
 
 
@@ -108,6 +112,4 @@ class _Bridge(logging.Handler):
     """The standard library's logging, and through it every dependency's, as lines of ours."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        structlog.get_logger().log(
-            record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info
-        )
+        structlog.get_logger().log(record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info)

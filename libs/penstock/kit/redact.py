@@ -9,14 +9,17 @@ SECRET_KEYS = frozenset({"authorization", "password", "secret"})
 
 _USERINFO = re.compile(r"([a-z][a-z0-9+.-]*)://([^/\s\"']*)@")
 _PAIR = re.compile(r"\b((?:ssl)?password|passwd|secret)=[^&\s\"'\\]+", re.IGNORECASE)
+_MEMBER = re.compile(r"""(["'])(authorization|password|secret)\1: ?(["'])(?:(?!\3)[^\\]|\\.)+\3""", re.IGNORECASE)
 _LONE_TOKEN_SCHEMES = frozenset({"nats", "tls", "ws", "wss"})
 
 
 def redact(text: str) -> str:
-    """The text with the credentials of every URL and connection string hidden, and the rest readable."""
+    """The text with the credentials in URLs, connection strings and JSON hidden, and the rest readable."""
     if "://" in text:
         text = _USERINFO.sub(_hide_userinfo, text)
-    return _PAIR.sub(rf"\1={HIDDEN}", text) if "=" in text else text
+    if "=" in text:
+        text = _PAIR.sub(rf"\1={HIDDEN}", text)
+    return _MEMBER.sub(rf"\1\2\1:\3{HIDDEN}\3", text)
 
 
 def _hide_userinfo(match: re.Match[str]) -> str:

@@ -30,9 +30,7 @@ def extract(headers: Mapping[str, str] | None) -> Context:
 
 
 @contextmanager
-def span(
-    name: str, headers: Mapping[str, str] | None = None, kind: SpanKind = SpanKind.INTERNAL
-) -> Iterator[Span]:
+def span(name: str, headers: Mapping[str, str] | None = None, kind: SpanKind = SpanKind.INTERNAL) -> Iterator[Span]:
     """A span around the block. With `headers` it continues the trace of the message, else the current one."""
     parent = extract(headers) if headers is not None else None
     tracer = trace.get_tracer("penstock")

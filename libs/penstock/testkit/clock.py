@@ -9,10 +9,13 @@ from itertools import count
 from penstock.core.model.time import SECOND, Instant
 
 
+_START = Instant(0)
+
+
 class VirtualClock:
     """Time for in-memory adapters: `advance` runs what falls due on the way, each at its own moment."""
 
-    def __init__(self, start: Instant = Instant(0)) -> None:
+    def __init__(self, start: Instant = _START) -> None:
         self._now = start
         self._alarms: list[tuple[int, int, Callable[[], None]]] = []
         self._serial = count()

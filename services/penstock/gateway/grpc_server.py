@@ -41,18 +41,14 @@ class GrpcServer:
         )
         add_SystemServiceServicer_to_server(SystemServicer(system), self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health_servicer, self._server)
-        reflection.enable_server_reflection(
-            [*SERVICES, HEALTH_SERVICE, reflection.SERVICE_NAME], self._server
-        )
+        reflection.enable_server_reflection([*SERVICES, HEALTH_SERVICE, reflection.SERVICE_NAME], self._server)
         self.port = 0
 
     async def __aenter__(self) -> Self:
         await self._say(ready=False)
         host, port = self._config.gateway.host, self._config.gateway.grpc_port
         try:
-            self.port = self._server.add_insecure_port(
-                f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-            )
+            self.port = self._server.add_insecure_port(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
         except RuntimeError as error:  # gRPC says no more than that it failed
             raise AddressUnavailable(host=host, port=port, reason="gRPC cannot bind it") from error
         await self._server.start()

@@ -40,6 +40,7 @@ class Link:
 
     async def connect(self) -> None:
         """Returns once the streams are there; from then on the connection heals itself."""
+        log.info("nats.connecting", address=redact(self._config.nats.url))
         self._connection = connection = await until_available(self._open, "connect")
         log.info("nats.connected", address=connection.server.url, version=connection.server.version)
         self._api_level = await until_available(self._ask_api_level, "jetstream")

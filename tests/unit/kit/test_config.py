@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.kit.config import HIDDEN, Config, NatsConfig, PostgresConfig, env_name, known_keys, load
+from penstock.kit.config import Config, NatsConfig, PostgresConfig, env_name, known_keys, load
 from penstock.kit.errors import ConfigFileUnreadable, ConfigInvalid, ConfigUnknownKey
+from penstock.kit.redact import HIDDEN
 
 
 def write(path: Path, text: str) -> Path:

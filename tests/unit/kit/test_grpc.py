@@ -68,15 +68,19 @@ async def channel() -> AsyncIterator[grpc.aio.Channel]:
     await server.stop(None)
 
 
+async def call(channel: grpc.aio.Channel, method: str, request: bytes, **options: Any) -> bytes:  # noqa: ANN401
+    path, timeout = f"/test.T/{method}", 10
+    if method in {"Stream", "Writer"}:
+        responses = channel.unary_stream(path, None, None)(request, timeout=timeout)
+        return b"".join([response async for response in responses])
+    if method == "Collect":
+        return bytes(await channel.stream_unary(path, None, None)(iter([b"a", request]), timeout=timeout))
+    return bytes(await channel.unary_unary(path, None, None)(request, timeout=timeout, **options))
+
+
 async def failure(channel: grpc.aio.Channel, method: str, request: bytes) -> grpc.aio.AioRpcError:
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        if method in {"Stream", "Writer"}:
-            call = channel.unary_stream(f"/test.T/{method}")(request, timeout=10)
-            assert [response async for response in call] == [b"first"]
-        elif method == "Collect":
-            await channel.stream_unary(f"/test.T/{method}")(iter([b"a", request]), timeout=10)
-        else:
-            await channel.unary_unary(f"/test.T/{method}")(request, timeout=10)
+        await call(channel, method, request)
     return caught.value
 
 
@@ -122,7 +126,7 @@ async def test_calls_are_counted_by_method_and_status(channel: grpc.aio.Channel)
         return REGISTRY.get_sample_value("penstock_requests_total", labels) or 0.0
 
     before = counted("OK"), counted("ABORTED"), counted("NOT_FOUND")
-    assert await channel.unary_unary("/test.T/Unary")(b"echo", timeout=10) == b"echo"
+    assert await call(channel, "Unary", b"echo") == b"echo"
     await failure(channel, "Unary", b"ours")
     await failure(channel, "Unary", b"abort")
     assert (counted("OK"), counted("ABORTED"), counted("NOT_FOUND")) == tuple(count + 1 for count in before)
@@ -131,5 +135,5 @@ async def test_calls_are_counted_by_method_and_status(channel: grpc.aio.Channel)
 async def test_a_call_continues_the_trace_of_its_caller(channel: grpc.aio.Channel) -> None:
     trace_id = "0af7651916cd43dd8448eb211c80319c"
     metadata = (("traceparent", f"00-{trace_id}-b7ad6b7169203331-01"),)
-    answer = await channel.unary_unary("/test.T/Unary")(b"trace", metadata=metadata, timeout=10)
+    answer = await call(channel, "Unary", b"trace", metadata=metadata)
     assert answer == trace_id.encode()

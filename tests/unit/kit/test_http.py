@@ -27,6 +27,9 @@ class Handlers:
     async def broken(self, _request: web.Request) -> web.Response:
         raise OSError("secret")
 
+    async def moved(self, _request: web.Request) -> web.Response:
+        raise web.HTTPFound("/health/live")
+
     async def slow(self, _request: web.Request) -> web.Response:
         self.entered.set()
         await self.release.wait()
@@ -52,7 +55,7 @@ class Site:
 async def site() -> AsyncIterator[Site]:
     handlers, health = Handlers(), Health()
     routes = [
-        *(web.get(f"/{name}", getattr(handlers, name)) for name in ("missing", "broken", "slow")),
+        *(web.get(f"/{name}", getattr(handlers, name)) for name in ("missing", "broken", "moved", "slow")),
         web.post("/echo", handlers.echo),
         *http.health_routes(health),
         http.metrics_route(),
@@ -82,6 +85,17 @@ async def test_an_unknown_route_is_a_problem_too(site: Site) -> None:
     assert (status, content_type, body["status"]) == (404, "application/problem+json", 404)
 
 
+async def test_a_wrong_method_says_which_are_right(site: Site) -> None:
+    async with site.session.post(site.url("/missing")) as response:
+        assert (response.status, response.content_type) == (405, "application/problem+json")
+        assert "GET" in response.headers["Allow"]
+
+
+async def test_a_redirect_is_no_problem(site: Site) -> None:
+    async with site.session.get(site.url("/moved"), allow_redirects=False) as response:
+        assert (response.status, response.headers["Location"]) == (302, "/health/live")
+
+
 async def test_a_body_over_the_limit_is_refused(site: Site) -> None:
     async with site.session.post(site.url("/echo"), data=b"x" * 11) as response:
         assert (response.status, response.content_type) == (413, "application/problem+json")
@@ -105,7 +119,7 @@ async def test_metrics_count_requests_by_route_and_not_by_path(site: Site) -> No
 async def test_draining_finishes_what_is_in_flight_and_accepts_nothing_more(site: Site) -> None:
     slow = asyncio.create_task(site.get("/slow"))
     await site.handlers.entered.wait()
-    draining = asyncio.create_task(site.server.drain())
+    draining = asyncio.ensure_future(site.server.drain())
     await asyncio.sleep(0)
     site.handlers.release.set()
     assert (await slow)[0] == 200

@@ -15,6 +15,7 @@ from penstock.kit.redact import HIDDEN, redact
         pytest.param("nats://a:b@h1:1,nats://c:d@h2:2", f"nats://a:{HIDDEN}@h1:1,nats://c:{HIDDEN}@h2:2", id="list"),
         pytest.param("host=h password=pw user=me", f"host=h password={HIDDEN} user=me", id="key value"),
         pytest.param("postgresql://h/db?sslpassword=x&a=b", f"postgresql://h/db?sslpassword={HIDDEN}&a=b", id="query"),
+        pytest.param(r'{"password":"a\"b","x":"y"}', f'{{"password":"{HIDDEN}","x":"y"}}', id="json"),
         pytest.param("mail me@host, see http://host/a@b", "mail me@host, see http://host/a@b", id="nothing secret"),
     ],
 )

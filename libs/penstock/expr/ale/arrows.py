@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from penstock.expr.ale import nodes
-from penstock.expr.ale.binding import store
 from penstock.expr.ale.branching import takes
-from penstock.expr.ale.faults import SourceError
 from penstock.expr.ale.scope import Scope, SpecialForm
 from penstock.expr.ale.syntax import Form, ListForm, Name
 from penstock.expr.ale.values import Code, Frame, Value
@@ -37,29 +34,27 @@ def _last(stage: Form, it: Name) -> ListForm:
             return ListForm((stage, it), stage.at)
 
 
-def _stages(form: ListForm, scope: Scope, place: _Place) -> tuple[list[Code], int]:
-    """The code of each stage, storing where the next one looks; and the slot of the last."""
-    value, *stages = takes(form, 1, None, f"`({_spelling(form)} value form …)`")
+def _stages(form: ListForm, scope: Scope, place: _Place) -> list[tuple[int, Code]]:
+    """The code of each stage, and the slot where the next one looks for its value."""
+    value, *stages = takes(form, 1, None, "`(-> value form …)`")
     inner = scope.inner()
-    code = inner.compile(value)
-    slot = inner.bind(_IT)
-    stores = [store(slot, code)]
-    for stage in stages:
-        code = inner.compile(place(stage, Name(_IT, stage.at)))
-        slot = inner.bind(_IT)
-        stores.append(store(slot, code))
-    return stores, slot
-
-
-def _spelling(form: ListForm) -> str:
-    head = form.items[0]
-    return head.name if isinstance(head, Name) else ""
+    made = []
+    for stage in (value, *(place(stage, Name(_IT, stage.at)) for stage in stages)):
+        code = inner.compile(stage)
+        made.append((inner.bind(_IT), code))
+    return made
 
 
 def _arrow(place: _Place) -> SpecialForm:
     def compile_arrow(form: ListForm, scope: Scope, _: bool) -> Code:
-        stores, slot = _stages(form, scope, place)
-        return nodes.sequence([*stores, nodes.variable(0, slot)])
+        stages = _stages(form, scope, place)
+
+        def run(frame: Frame) -> Value:
+            for slot, code in stages:
+                frame[slot] = code(frame)
+            return frame[slot]
+
+        return run
 
     return compile_arrow
 
@@ -68,13 +63,12 @@ def _some_arrow(place: _Place) -> SpecialForm:
     """Stop at the first null."""
 
     def compile_arrow(form: ListForm, scope: Scope, _: bool) -> Code:
-        stores, slot = _stages(form, scope, place)
-        first = slot - len(stores) + 1
+        stages = _stages(form, scope, place)
 
         def run(frame: Frame) -> Value:
-            for at, code in enumerate(stores, first):
-                code(frame)
-                if frame[at] is None:
+            for slot, code in stages:
+                frame[slot] = code(frame)
+                if frame[slot] is None:
                     return None
             return frame[slot]
 

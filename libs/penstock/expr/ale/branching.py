@@ -11,7 +11,7 @@ from penstock.expr.ale import nodes
 from penstock.expr.ale.equality import same
 from penstock.expr.ale.faults import RunError, SourceError
 from penstock.expr.ale.scope import Scope, SpecialForm
-from penstock.expr.ale.syntax import Form, ListForm, Literal, VectorForm, data, show
+from penstock.expr.ale.syntax import Form, ListForm, VectorForm, data, show
 from penstock.expr.ale.values import METER, Code, Frame, Value
 
 NULL = nodes.constant(None)
@@ -32,7 +32,7 @@ def choose(test: Code, then: Code, otherwise: Code) -> Code:
     return run
 
 
-def _quote(form: ListForm, scope: Scope, _: bool) -> Code:  # noqa: ARG001 - every special form takes a scope
+def _quote(form: ListForm, _scope: Scope, _tail: bool) -> Code:
     (quoted,) = takes(form, 1, 1, "`(quote form)`")
     return nodes.constant(data(quoted))
 
@@ -135,10 +135,12 @@ def _case(form: ListForm, scope: Scope, tail: bool) -> Code:
             for tests, branch in clauses:
                 if any(same(frame[METER], value, test(frame)) for test in tests):
                     return branch(frame)
-            raise RunError("no case matched")
         except RunError as error:
             error.locate(at)
             raise
+        unmatched = RunError("no case matched")
+        unmatched.locate(at)
+        raise unmatched
 
     return run
 

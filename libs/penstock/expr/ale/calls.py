@@ -10,6 +10,7 @@ from penstock.expr.ale.limits import Meter
 from penstock.expr.ale.values import Builtin, Keyword, Lambda, Value, as_key, as_object, check_arity, wrong
 
 BUILTIN_FRAMES = 4  # what a builtin may put on the Python stack before it calls back
+BUILTIN_COST = 4  # steps of a call that the compiler did not see
 
 
 class TailCall(Struct):
@@ -26,6 +27,7 @@ def call(meter: Meter, procedure: Value, arguments: Sequence[Value]) -> Value:
         return invoke(meter, procedure, arguments)
     if kind is Builtin:
         procedure.check(len(arguments))
+        meter.spend(BUILTIN_COST)
         meter.enter(BUILTIN_FRAMES)
         try:
             return procedure.function(meter, *arguments)

@@ -9,18 +9,19 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from penstock.expr.ale import nodes
-from penstock.expr.ale.faults import SourceError
+from penstock.expr.ale.faults import ComplexityError, SourceError
 from penstock.expr.ale.library import LIBRARY
+from penstock.expr.ale.limits import Limits
 from penstock.expr.ale.scope import Function, Scope
 from penstock.expr.ale.special import FORMS
-from penstock.expr.ale.syntax import DottedForm, Form, ListForm, Literal, Name, ObjectForm, VectorForm, entries
+from penstock.expr.ale.syntax import DottedForm, Form, ListForm, Literal, Name, ObjectForm, VectorForm
 from penstock.expr.ale.values import Code, Keyword, Template, arity
 
 _LONGEST_SUGGESTED = 40  # a typo of a name is not longer, and comparing is quadratic
 _LOOK_UP = (1, 2)  # an object, and what to give when the key is not there
 
 
-def compile_program(forms: Sequence[Form], arguments: Sequence[str]) -> Template:
+def compile_program(forms: Sequence[Form], arguments: Sequence[str], limits: Limits) -> Template:
     """The whole program as a lambda of its arguments."""
     if not forms:
         raise SourceError(0, "the program is empty", "an expression")
@@ -28,21 +29,22 @@ def compile_program(forms: Sequence[Form], arguments: Sequence[str]) -> Template
     for name in arguments:
         scope.bind(name)
     body = scope.body(forms, tail=False)
-    return scope.function.template(body, parameters=len(arguments))
+    template = scope.function.template(body, parameters=len(arguments))
+    if template.cost > limits.steps:
+        raise ComplexityError(0, "the program is too large to run", f"{limits.steps} steps")
+    return template
 
 
 def _compile(scope: Scope, form: Form, *, tail: bool = False) -> Code:
     scope.function.descend()
     try:
         match form:
+            case Name() | Literal():
+                return _atom(form, scope)
             case ListForm((Name(name), *_)) if name in FORMS and scope.find(name) is None:
                 return FORMS[name](form, scope, tail)
             case ListForm():
                 return _call(form, scope, tail=tail)
-            case Name():
-                return _name(form, scope)
-            case Literal(value):
-                return nodes.constant(value)
             case VectorForm(items):
                 return nodes.vector(list(map(scope.compile, items)))
             case ObjectForm(items, at):
@@ -56,7 +58,9 @@ def _compile(scope: Scope, form: Form, *, tail: bool = False) -> Code:
         scope.function.ascend()
 
 
-def _name(form: Name, scope: Scope) -> Code:
+def _atom(form: Name | Literal, scope: Scope) -> Code:
+    if isinstance(form, Literal):
+        return nodes.constant(form.value)
     found = scope.find(form.name)
     if found is not None:
         return nodes.variable(*found)

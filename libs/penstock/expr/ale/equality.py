@@ -2,41 +2,51 @@
 
 from __future__ import annotations
 
-from penstock.expr.ale.limits import Meter
-from penstock.expr.ale.values import NUMBERS, Pair, Value
+from collections.abc import Iterable
 
+from penstock.expr.ale.limits import Meter
+from penstock.expr.ale.values import CONTAINERS, NUMBERS, Pair, Value
+
+_CONTAINER_COST = 3  # steps, besides one per member
 _FREE_LENGTH = 256  # characters compared within the price of one form
 
 
 def same(meter: Meter, left: Value, right: Value) -> bool:
     """Whole numbers are the same however they are written: 1 is 1.0. A boolean is not a number."""
+    if type(left) not in CONTAINERS:
+        return _same_scalar(meter, left, right)
     pairs = [(left, right)]
     while pairs:
         left, right = pairs.pop()
         if left is right:
             continue
-        kind = type(left)
-        if kind in NUMBERS:
-            if type(right) not in NUMBERS or left != right:
+        if type(left) is type(right) and type(left) in CONTAINERS:
+            members = _paired_members(meter, left, right)
+            if members is None:
                 return False
-        elif kind is not type(right):
+            pairs += members
+        elif not _same_scalar(meter, left, right):
             return False
-        elif kind is list or kind is tuple:
-            if len(left) != len(right):
-                return False
-            meter.spend(1 + len(left))
-            pairs.extend(zip(left, right, strict=True))
-        elif kind is dict:
-            if left.keys() != right.keys():
-                return False
-            meter.spend(1 + len(left))
-            pairs.extend((left[name], right[name]) for name in left)
-        elif kind is Pair:
-            meter.spend(1)
-            pairs += ((left.key, right.key), (left.value, right.value))
-        else:
-            if kind is str and len(left) > _FREE_LENGTH:
-                meter.spend(len(left) // _FREE_LENGTH)
-            if left != right:
-                return False
     return True
+
+
+def _paired_members(meter: Meter, left: Value, right: Value) -> Iterable[tuple[Value, Value]] | None:
+    """What must be the same for two containers of one kind to be; nothing if they cannot be."""
+    if type(left) is Pair:
+        meter.spend(_CONTAINER_COST)
+        return (left.key, right.key), (left.value, right.value)
+    if len(left) != len(right):
+        return None
+    meter.spend(_CONTAINER_COST + len(left))
+    if type(left) is not dict:
+        return zip(left, right, strict=True)
+    return [(left[name], right[name]) for name in left] if left.keys() == right.keys() else None
+
+
+def _same_scalar(meter: Meter, left: Value, right: Value) -> bool:
+    kind = type(left)
+    if kind in NUMBERS:
+        return type(right) in NUMBERS and bool(left == right)
+    if kind is str and len(left) > _FREE_LENGTH:
+        meter.spend(len(left) // _FREE_LENGTH)
+    return kind is type(right) and bool(left == right)

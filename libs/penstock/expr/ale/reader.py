@@ -39,6 +39,8 @@ _LONGEST_NUMBER = 320  # characters: any float, and integers up to the default n
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _CONSTANTS = {"true": True, "#t": True, "false": False, "#f": False, "null": None, "nil": None}
+_SURROGATES = range(0xD800, 0xE000)  # halves of characters, which no encoder can write alone
+_OPENING = frozenset(("open", "quote"))
 _CLOSER = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -58,36 +60,39 @@ def read(source: str, limits: Limits) -> tuple[Form, ...]:
     """All the forms of a source."""
     if len(source) > limits.source_bytes or len(source.encode(errors="replace")) > limits.source_bytes:
         raise ComplexityError(0, "the source is too long", f"{limits.source_bytes} bytes")
-    top = _Open("", 0)
-    stack = [top]
+    stack = [_Open("", 0)]
     at = 0
     while at < len(source):
         token = _TOKEN.match(source, at)
         if token is None:  # pragma: no cover - the alternatives cover every character
             raise SourceError(at, "unreadable character", "a form")
-        kind, text, here = token.lastgroup, token.group(), at
-        at = token.end()
-        if kind == "space":
+        if token.lastgroup == "comment":
+            at = _skip_comment(source, at)
             continue
-        if kind == "comment":
-            at = _skip_comment(source, here)
-        elif kind == "open" or kind == "quote":
-            if len(stack) > limits.nesting:
-                raise ComplexityError(here, "the source is nested too deep", f"{limits.nesting} levels")
-            stack.append(_Open(text, here))
-        elif kind == "close":
-            _add(stack, _closed(stack, text, here))
-        elif kind == "string":
-            _add(stack, Literal(_string(text, here), here))
-        elif kind == "foreign":
-            raise SourceError(here, f"`{text}` has no meaning here", "no syntax quotes and no sets")
-        elif text == ".":
-            _dot(stack[-1], here)
-        else:
-            _add(stack, _atom(text, here))
-    if len(stack) > 1:
-        _unclosed(stack[-1])
+        if token.lastgroup in _OPENING and len(stack) > limits.nesting:
+            raise ComplexityError(at, "the source is nested too deep", f"{limits.nesting} levels")
+        if token.lastgroup != "space":
+            _take(stack, token.lastgroup, token.group(), at)
+        at = token.end()
+    top, *opened = stack
+    if opened:
+        _unclosed(opened[-1])
     return tuple(top.items)
+
+
+def _take(stack: list[_Open], kind: str | None, text: str, at: int) -> None:
+    if kind in _OPENING:
+        stack.append(_Open(text, at))
+    elif kind == "close":
+        _add(stack, _closed(stack, text, at))
+    elif kind == "string":
+        _add(stack, Literal(_string(text, at), at))
+    elif kind == "foreign":
+        raise SourceError(at, f"`{text}` has no meaning here", "no syntax quotes and no sets")
+    elif text == ".":
+        _dot(stack[-1], at)
+    else:
+        _add(stack, _atom(text, at))
 
 
 def parse_number(text: str) -> int | float | Fraction | None:
@@ -195,6 +200,8 @@ def _unescape(found: re.Match[str], at: int) -> str:
     code = found.group(1)
     if code in _ESCAPES:
         return _ESCAPES[code]
-    if len(code) > 1 and not 0xD800 <= int(code[1:], 16) <= 0xDFFF:
+    if len(code) > 1 and int(code[1:], 16) not in _SURROGATES:
         return chr(int(code[1:], 16))
-    raise SourceError(at + 1 + found.start(), f"unknown escape `{found.group()[:6]}`", 'one of \\" \\\\ \\n \\t \\r \\b \\f \\uXXXX')
+    raise SourceError(
+        at + 1 + found.start(), f"unknown escape `{found.group()[:6]}`", 'one of \\" \\\\ \\n \\t \\r \\b \\f \\uXXXX'
+    )

@@ -11,6 +11,7 @@ from penstock.expr.ale.calls import BUILTIN_FRAMES
 from penstock.expr.ale.syntax import Form, ListForm
 from penstock.expr.ale.values import FIRST_SLOT, Code, Template
 
+_CALL_COST = 10  # steps: a call takes as long as evaluating about ten forms
 _SLOTS_PER_STEP = 8  # making a frame of eight slots takes about as long as evaluating a form
 
 
@@ -43,7 +44,7 @@ class Function:
             rest=rest,
             body=body,
             padding=[None] * (self.slots - parameters),
-            cost=self.cost + self.slots // _SLOTS_PER_STEP,
+            cost=_CALL_COST + self.cost + self.slots // _SLOTS_PER_STEP,
             height=self._height + BUILTIN_FRAMES,
         )
 
@@ -55,8 +56,8 @@ class Scope:
         self.compile = partial(compiler, self)
         self.function = function
         self._compiler = compiler
-        self._outer = outer
-        self._slots: dict[str, int] = {}
+        self.outer = outer
+        self.slots: dict[str, int] = {}
 
     def inner(self) -> Scope:
         """For a let: other names, the same frame."""
@@ -72,7 +73,7 @@ class Scope:
         return nodes.sequence([*map(self.compile, firsts), self.compile(last, tail=tail)])
 
     def bind(self, name: str) -> int:
-        slot = self._slots[name] = FIRST_SLOT + self.function.slots
+        slot = self.slots[name] = FIRST_SLOT + self.function.slots
         self.function.slots += 1
         return slot
 
@@ -81,19 +82,19 @@ class Scope:
         distance = 0
         scope: Scope | None = self
         while scope is not None:
-            if name in scope._slots:
-                return distance, scope._slots[name]
-            if scope._outer is not None and scope._outer.function is not scope.function:
+            if name in scope.slots:
+                return distance, scope.slots[name]
+            if scope.outer is not None and scope.outer.function is not scope.function:
                 distance += 1
-            scope = scope._outer
+            scope = scope.outer
         return None
 
     def names(self) -> list[str]:
         names: list[str] = []
         scope: Scope | None = self
         while scope is not None:
-            names += scope._slots
-            scope = scope._outer
+            names += scope.slots
+            scope = scope.outer
         return names
 
 

@@ -1,16 +1,16 @@
 """The values of Ale. JSON values are Ale values as they are, so a run copies nothing on its way in.
 
-    null, '()    None                 the empty list and the absence of a value are one in Ale
-    boolean      bool                 only `false` is false; null and 0 are not
-    number       int, float, Fraction
-    string       str
-    keyword      Keyword              `:name`, a procedure of objects
-    symbol       Symbol               only inside quoted data
-    list         tuple, never empty
-    vector       list                 never changed in place: it may be the caller's
-    object       dict[str, Value]     never changed in place; `:name` and "name" are the same key
-    pair         Pair                 `(key . value)`, an entry of an object
-    procedure    Lambda, Builtin, Keyword, dict
+null, '()    None                 the empty list and the absence of a value are one in Ale
+boolean      bool                 only `false` is false; null and 0 are not
+number       int, float, Fraction
+string       str
+keyword      Keyword              `:name`, a procedure of objects
+symbol       Symbol               only inside quoted data
+list         tuple, never empty
+vector       list                 never changed in place: it may be the caller's
+object       dict[str, Value]     never changed in place; `:name` and "name" are the same key
+pair         Pair                 `(key . value)`, an entry of an object
+procedure    Lambda, Builtin, Keyword, dict
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ class Lambda(Struct, frozen=True, eq=False):
 
 
 NUMBERS = frozenset((int, float, Fraction))
+CONTAINERS = frozenset((list, tuple, dict, Pair))
 PROCEDURES = frozenset((Lambda, Builtin, Keyword, dict))
 
 _NAMES = {
@@ -163,6 +164,9 @@ def as_text(value: Value) -> str:
 
 
 def as_index(value: Value) -> int:
+    """A whole number, also one that JSON spelled as a float."""
     if type(value) is int:
         return value
+    if type(value) is float and value.is_integer():
+        return int(value)
     raise wrong("a whole number", value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Final, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 from penstock.core.model.evaluate import Path
 from penstock.expr.cel.lex import fail
@@ -13,20 +13,15 @@ from penstock.expr.cel.syntax import (
     Binary,
     Call,
     Index,
-    ListOf,
     Literal,
-    MapOf,
     Name,
     Node,
     Select,
-    Ternary,
-    Unary,
+    children,
 )
 from penstock.expr.errors import ExpressionTooComplex
 
-ROOTS: Final = frozenset(
-    {"output", "input", "state", "nodes", "ctx", "_branch", "_branches", "_errors", "loop", "now"}
-)
+ROOTS: Final = frozenset({"output", "input", "state", "nodes", "ctx", "_branch", "_branches", "_errors", "loop", "now"})
 """The variables of graph expressions; `ctx` is another name of `nodes`."""
 
 MAX_NESTED_MACROS: Final = 2
@@ -70,11 +65,9 @@ class Checked:
         elif isinstance(node, Call):
             self._call(node, bound, macros, depth)
         else:
-            for child in _children(node):
+            for child in children(node):
                 # A chain of && or || is as deep as its parts: the engines balance it.
-                chained = isinstance(node, Binary) and isinstance(child, Binary) and child.op == node.op
-                deeper = 0 if chained and child.op in {"&&", "||"} else 1
-                self._walk(child, bound, macros=macros, depth=depth + deeper)
+                self._walk(child, bound, macros=macros, depth=depth + (not _chained(node, child)))
 
     def _read(self, node: Name | Select | Index, bound: _Locals, macros: int, depth: int) -> None:
         fields: list[str] = []
@@ -89,16 +82,16 @@ class Checked:
                     fields.clear()
                     self._walk(node.index, bound, macros=macros, depth=depth + 1)
             if not isinstance(node.operand, Name | Select | Index):
-                return self._walk(node.operand, bound, macros=macros, depth=depth + 1)
+                self._walk(node.operand, bound, macros=macros, depth=depth + 1)
+                return
             node = node.operand
         if node.name in bound or (node.name in _TYPES and not fields):
-            return None
+            return
         if node.name not in self._roots:
             self._unknown("variable", node.name, node.start, self._roots)
         self.names.append(node)
         root = "nodes" if node.name == "ctx" else node.name
         self.reads.add((root, *reversed(fields)))
-        return None
 
     def _call(self, node: Call, bound: _Locals, macros: int, depth: int) -> None:
         known = _FUNCTIONS if node.target is None else _METHODS
@@ -112,11 +105,11 @@ class Checked:
             self._fail(node, "has() asks for a field", "something like `has(output.field)`")
         if node.target is not None:
             self._walk(node.target, bound, macros=macros, depth=depth + 1)
-        args = node.args
+        args = list(node.args)
         if node.target is not None and node.function in MACROS:
-            variable, *args = node.args
-            if not isinstance(variable, Name):
-                self._fail(node, f"{node.function}() names its variable first", "a plain name")
+            variable = args.pop(0)
+            if not isinstance(variable, Name) or variable.name in self._roots | _TYPES:
+                self._fail(node, f"{node.function}() names its variable first", "a new, plain name")
             macros += 1
             if macros > MAX_NESTED_MACROS:
                 limit = f"{MAX_NESTED_MACROS} loops inside each other"
@@ -125,26 +118,16 @@ class Checked:
         for arg in args:
             self._walk(arg, bound, macros=macros, depth=depth + 1)
 
-    def _fail(self, node: Node, reason: str, expected: str) -> None:
+    def _fail(self, node: Node, reason: str, expected: str) -> NoReturn:
         fail(self._source, node.start, reason, expected)
 
-    def _unknown(self, kind: str, name: str, start: int, known: frozenset[str]) -> None:
+    def _unknown(self, kind: str, name: str, start: int, known: frozenset[str]) -> NoReturn:
         close = get_close_matches(name, sorted(known), n=1)
         expected = f"`{close[0]}`, or another of" if close else "one of"
         fail(self._source, start, f"there is no {kind} `{name}`", f"{expected} {', '.join(sorted(known))}")
 
 
-def _children(node: Node) -> tuple[Node, ...]:
-    match node:
-        case ListOf():
-            return node.items
-        case MapOf():
-            return tuple(part for entry in node.entries for part in entry)
-        case Unary():
-            return (node.operand,)
-        case Binary():
-            return (node.left, node.right)
-        case Ternary():
-            return (node.test, node.then, node.otherwise)
-        case _:
-            return ()
+def _chained(node: Node, child: Node) -> bool:
+    if not isinstance(node, Binary) or not isinstance(child, Binary):
+        return False
+    return node.op == child.op and node.op in {"&&", "||"}

@@ -62,7 +62,7 @@ def tokenize(source: str) -> list[Token]:
     return tokens
 
 
-def _token(source: str, match: re.Match[str]) -> Token:
+def _token(source: str, match: re.Match[str]) -> Token:  # noqa: PLR0911 - one line per kind
     group, text, start = match.lastgroup, match.group(), match.start()
     match group:
         case "double":

@@ -6,7 +6,8 @@ deep it nests, which functions it calls; and it gives both engines one grammar a
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from collections.abc import Iterator
+from typing import Final, NoReturn, TypeAlias
 
 import msgspec
 
@@ -27,8 +28,10 @@ _PRECEDENCE: Final = {
     **dict.fromkeys(("*", "/", "%"), 5),
 }
 _RESERVED: Final = frozenset(
-    "as break const continue else for function if import let package namespace return var void while".split()
+    {"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let"}
+    | {"package", "namespace", "return", "var", "void", "while"}
 )
+_CONSTANTS: Final = {"true": ("bool", True), "false": ("bool", False), "null": ("null", None)}
 _A_VALUE: Final = "a value: a variable, a literal, `(`, `[`, `{`, `-` or `!`"
 
 
@@ -36,6 +39,7 @@ class Literal(msgspec.Struct, frozen=True):
     kind: str
     value: int | float | str | bool | None
     start: int
+    end: int
 
 
 class Name(msgspec.Struct, frozen=True):
@@ -97,6 +101,34 @@ class Ternary(msgspec.Struct, frozen=True):
 Node: TypeAlias = Literal | Name | Select | Index | Call | ListOf | MapOf | Unary | Binary | Ternary
 
 
+def children(node: Node) -> tuple[Node, ...]:  # noqa: PLR0911 - one line per kind of node
+    match node:
+        case Select():
+            return (node.operand,)
+        case Index():
+            return (node.operand, node.index)
+        case Call():
+            return node.args if node.target is None else (node.target, *node.args)
+        case ListOf():
+            return node.items
+        case MapOf():
+            return tuple(part for entry in node.entries for part in entry)
+        case Unary():
+            return (node.operand,)
+        case Binary():
+            return (node.left, node.right)
+        case Ternary():
+            return (node.test, node.then, node.otherwise)
+        case _:
+            return ()
+
+
+def walk(node: Node) -> Iterator[Node]:
+    yield node
+    for child in children(node):
+        yield from walk(child)
+
+
 def parse(source: str) -> Node:
     if len(source.encode()) > MAX_SOURCE:
         raise ExpressionTooComplex(language="CEL", reason="its source is too long", limit=f"{MAX_SOURCE} bytes")
@@ -118,7 +150,7 @@ class _Parser:
     def here(self) -> Token:
         return self.tokens[self.at]
 
-    def fail(self, expected: str) -> None:
+    def fail(self, expected: str) -> NoReturn:
         found = f"`{self.here.text}`" if self.here.text else "the end"
         fail(self.source, self.here.start, f"found {found}", expected)
 
@@ -195,8 +227,7 @@ class _Parser:
             return ListOf(self.sequence("]"), token.start)
         if self.accept("{"):
             return MapOf(self.entries(), token.start)
-        self.fail(_A_VALUE)
-        raise AssertionError  # pragma: no cover - fail() always raises
+        return self.fail(_A_VALUE)
 
     def literal(self, *, negative: bool) -> Node:
         token = self.take()
@@ -206,13 +237,13 @@ class _Parser:
         limits = {"int": (-_MAX_INT - 1, _MAX_INT), "uint": (0, _MAX_UINT)}.get(token.kind)
         if limits and isinstance(value, int) and not limits[0] <= value <= limits[1]:
             fail(self.source, token.start, f"{token.text} does not fit 64 bits", "a smaller number")
-        return Literal(token.kind, value, token.start)
+        return Literal(token.kind, value, token.start, token.start + len(token.text))
 
     def variable(self) -> Node:
-        if self.here.text in {"true", "false"}:
-            return Literal("bool", self.here.text == "true", self.take().start)
-        if self.here.text == "null":
-            return Literal("null", None, self.take().start)
+        if self.here.text in _CONSTANTS:
+            kind, value = _CONSTANTS[self.here.text]
+            token = self.take()
+            return Literal(kind, value, token.start, token.start + len(token.text))
         token = self.name("a variable")
         if self.accept("("):
             return self.call(token, None, token.start)
@@ -220,7 +251,7 @@ class _Parser:
 
     def name(self, expected: str) -> Token:
         token = self.here
-        keyword = token.text in {"in", "true", "false", "null"}
+        keyword = token.text == "in" or token.text in _CONSTANTS
         selected = self.at > 0 and self.tokens[self.at - 1].text == "."
         if token.kind != "name" or keyword or (token.text in _RESERVED and not selected):
             self.fail(expected)

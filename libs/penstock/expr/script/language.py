@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Protocol
 
 from msgspec import Struct
 
 from penstock.core.model.evaluate import Json
-from penstock.expr.errors import CompileError, ExpressionTooComplex
+from penstock.expr.errors import CompileError, EvaluationError, ExpressionTooComplex, SandboxUnavailable
 
 MAX_SOURCE = 64 * 1024
 
@@ -71,3 +72,17 @@ def check_source(language: str, source: str, arguments: Iterable[str], reserved:
                 reason=f"`{name}` cannot name an argument",
                 expected="letters, digits and _, no keyword",
             )
+
+
+@contextmanager
+def compiling(language: str) -> Iterator[None]:
+    """What runs out of time or memory while it is only being compiled is too much of a program."""
+    try:
+        yield
+    except SandboxUnavailable:
+        raise
+    except EvaluationError as error:
+        limit = "what a sandbox can compile"
+        raise ExpressionTooComplex(
+            language=language, line=1, column=1, reason=error.message, limit=limit
+        ) from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
 import socket
 import subprocess
@@ -28,7 +27,7 @@ for name in "penstock", "penstock.expr", "penstock.expr.script", "penstock.expr.
 sys.modules[name].__path__ = [inside]
 module, _, factory = engine.partition(":")
 from penstock.expr.script.inside.loop import serve
-serve(getattr(__import__(module, fromlist=[factory]), factory)())
+serve(getattr(__import__(f"penstock.expr.script.inside.{module}", fromlist=[factory]), factory)())
 """
 
 
@@ -55,18 +54,22 @@ class Sandbox(asyncio.Protocol):
     @classmethod
     async def start(cls, recipe: Recipe) -> Sandbox:
         ours, theirs = socket.socketpair()
+        ours.setblocking(False)
         with theirs:
             try:
                 sandbox = cls(recipe, _spawn(recipe, theirs))
             except OSError as error:
                 ours.close()
                 raise SandboxUnavailable(language=recipe.language, reason=str(error)) from error
-        ours.setblocking(False)
-        await asyncio.get_running_loop().create_unix_connection(lambda: sandbox, sock=ours)
+        ready = sandbox._expect()
         try:
-            await sandbox.ask(b"", _START_SECONDS)
+            await asyncio.get_running_loop().create_unix_connection(lambda: sandbox, sock=ours)
+            await sandbox._wait(ready, _START_SECONDS)
         except EvaluationError as error:
-            raise SandboxUnavailable(language=recipe.language, reason=str(error)) from error
+            raise SandboxUnavailable(language=recipe.language, reason=error.message) from error
+        except BaseException:
+            sandbox.kill()
+            raise
         return sandbox
 
     @property
@@ -77,17 +80,27 @@ class Sandbox(asyncio.Protocol):
     def alive(self) -> bool:
         return self._end is None
 
+    @property
+    def gone(self) -> bool:
+        return self._end is not None and self._end.done()
+
     async def ask(self, request: bytes, seconds: float) -> bytes:
-        """Send a request (none at the start) and wait for the answer, at most so long."""
-        loop = asyncio.get_running_loop()
-        self._answer = loop.create_future()
+        """Send a request and wait for the answer, at most so long."""
         if self._transport is None or not self.alive:
             raise SandboxUnavailable(language=self._language, reason="it has ended")
-        if request:
-            self._transport.write(len(request).to_bytes(4, "little") + request)
-        timer = loop.call_later(seconds, self.kill, LimitExceeded(language=self._language, limit="time"))
+        answer = self._expect()
+        self._transport.write(len(request).to_bytes(4, "little") + request)
+        return await self._wait(answer, seconds)
+
+    def _expect(self) -> asyncio.Future[bytes]:
+        self._answer = asyncio.get_running_loop().create_future()
+        return self._answer
+
+    async def _wait(self, answer: asyncio.Future[bytes], seconds: float) -> bytes:
+        cause = LimitExceeded(language=self._language, limit="time")
+        timer = asyncio.get_running_loop().call_later(seconds, self.kill, cause)
         try:
-            return await self._answer
+            return await answer
         except asyncio.CancelledError:
             self.kill()
             raise
@@ -111,17 +124,14 @@ class Sandbox(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._received += data
-        if len(self._received) < 4:  # noqa: PLR2004 - the length comes first
-            return
         size = int.from_bytes(self._received[:4], "little")
-        if size > _MAX_FRAME or self._answer is None:
+        missing = 4 + size - len(self._received)
+        if self._answer is None or missing < 0 or size > _MAX_FRAME:
             self.kill(EvaluationError(language=self._language, reason="the sandbox broke its protocol"))
-        elif len(self._received) == 4 + size and not self._answer.done():
+        elif missing == 0 and not self._answer.done():
             frame = bytes(self._received[4:])
             self._received.clear()
             self._answer.set_result(frame)
-        elif len(self._received) > 4 + size:
-            self.kill(EvaluationError(language=self._language, reason="the sandbox broke its protocol"))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the exit status says more
         self._bury()

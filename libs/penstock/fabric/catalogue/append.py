@@ -8,13 +8,12 @@ message that follows the guard says whose it is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-
-import msgspec
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from penstock.fabric.catalogue.errors import RecordConflict, TooManyEvents
 from penstock.fabric.catalogue.reading import read_through
-from penstock.fabric.catalogue.record import Record, decode, encode, unpacked
+from penstock.fabric.catalogue.record import Record, decode, encode
 from penstock.fabric.errors import Unavailable
 from penstock.fabric.jetstream.connection import Connection, Headers
 from penstock.fabric.jetstream.reading import Stored, read_last
@@ -32,23 +31,23 @@ _BATCH_LOST = frozenset({10176, 10210})
 """Parts of it went missing with the connection, or too many are under way: nothing is stored, try again."""
 _IN_FLIGHT = 0.01
 
-Guards = Mapping[str, int]
-"""Last sequence of each subject written to."""
 
-
-class Outgoing(msgspec.Struct, frozen=True):
+class Outgoing(NamedTuple):
     subject: str
     record: Record
 
 
-async def append(connection: Connection, stream: str, records: Sequence[Outgoing], guards: Guards) -> int:
+async def append(connection: Connection, stream: str, records: Sequence[Outgoing], hints: Mapping[str, int]) -> int:
     """Write `records` and give the first one's sequence; the others follow it without a gap.
 
-    `guards` may be out of date: what counts is that no subject already holds one of the versions.
+    A version that its subject already has, or has passed, is a `RecordConflict`. `hints` save asking where a
+    subject ends: sequences (0: nowhere yet) of lower versions. One that is out of date costs a second try.
     """
     if len(records) > BATCH_LIMIT:
         raise TooManyEvents(count=len(records), limit=BATCH_LIMIT)
-    first_versions = _first_versions(records)
+    firsts = _firsts(records)
+    unknown = firsts.keys() - hints.keys()
+    guards = {**hints, **_guards(firsts, await _tails(connection, stream, unknown))}
     write = new_id()
     while True:
         try:
@@ -58,84 +57,83 @@ async def append(connection: Connection, stream: str, records: Sequence[Outgoing
                 raise refused.as_error() from refused
         else:
             return last - len(records) + 1
-        lasts = await read_tails(connection, stream, first_versions)
-        landed = await _landed(connection, stream, records[0].subject, guards, lasts, write)
+        # In this order: had our own write been among the tails, `_landed` would find it.
+        tails = await _tails(connection, stream, firsts)
+        landed = await _landed(connection, stream, records[0].subject, guards, write)
         if landed is not None:
             return landed
-        _check_free(first_versions, lasts)
-        fresh = {subject: last.sequence if last else 0 for subject, last in lasts.items()}
+        fresh = _guards(firsts, tails)
         if fresh == guards:  # the write we lost to is not stored yet
             await asyncio.sleep(_IN_FLIGHT)
         guards = fresh
 
 
-async def read_tails(connection: Connection, stream: str, subjects: Mapping[str, object]) -> dict[str, Stored | None]:
+def _firsts(records: Sequence[Outgoing]) -> dict[str, Record]:
+    """Each subject's first record; later ones must have later versions."""
+    firsts: dict[str, Record] = {}
+    lasts: dict[str, int] = {}
+    for subject, record in records:
+        _check(record, lasts.get(subject))
+        lasts[subject] = record.version
+        firsts.setdefault(subject, record)
+    return firsts
+
+
+async def _tails(connection: Connection, stream: str, subjects: Collection[str]) -> dict[str, Stored | None]:
     """The last message of each subject, from the leader."""
     reads = (read_last(connection, stream, subject, leader=True) for subject in subjects)
     return dict(zip(subjects, await asyncio.gather(*reads), strict=True))
 
 
-def _first_versions(records: Sequence[Outgoing]) -> dict[str, Record]:
-    firsts: dict[str, Record] = {}
-    lasts: dict[str, int] = {}
-    for outgoing in records:
-        record = outgoing.record
-        last = lasts.get(outgoing.subject)
-        if last is not None and record.version <= last:
-            raise _conflict(record, last)
-        lasts[outgoing.subject] = record.version
-        firsts.setdefault(outgoing.subject, record)
-    return firsts
+def _guards(firsts: Mapping[str, Record], tails: Mapping[str, Stored | None]) -> dict[str, int]:
+    guards: dict[str, int] = {}
+    for subject, tail in tails.items():
+        if tail is not None:
+            _check(firsts[subject], decode(subject, tail.data).version)
+        guards[subject] = 0 if tail is None else tail.sequence
+    return guards
 
 
-def _check_free(firsts: Mapping[str, Record], lasts: Mapping[str, Stored | None]) -> None:
-    for subject, record in firsts.items():
-        stored = lasts[subject]
-        if stored is not None and (last := decode(subject, stored.data).version) >= record.version:
-            raise _conflict(record, last)
-
-
-def _conflict(record: Record, last: int) -> RecordConflict:
-    return RecordConflict(originator=str(unpacked(record.originator)), version=record.version, last=last)
+def _check(record: Record, last: int | None) -> None:
+    if last is not None and record.version <= last:
+        raise RecordConflict(originator=record.originator, version=record.version, last=last)
 
 
 async def _landed(
-    connection: Connection,
-    stream: str,
-    subject: str,
-    guards: Guards,
-    lasts: Mapping[str, Stored | None],
-    write: str,
+    connection: Connection, stream: str, subject: str, guards: Mapping[str, int], write: str
 ) -> int | None:
-    """The sequence of our first record, if an earlier try of this very write was stored: it directly follows its guard."""
-    last, guard = lasts[subject], guards[subject]
+    """Where our first record is, if an earlier try of this very write was stored: right behind its guard."""
+    last, guard = await read_last(connection, stream, subject, leader=True), guards[subject]
     if last is None or last.sequence <= guard:
         return None
     follower = (await read_through(connection, stream, subject, guard + 1, last.sequence, limit=1))[0]
     return follower.sequence if follower.headers.get(_WRITE) == write else None
 
 
-async def _send(connection: Connection, records: Sequence[Outgoing], guards: Guards, write: str) -> int:
+async def _send(connection: Connection, records: Sequence[Outgoing], guards: Mapping[str, int], write: str) -> int:
     """One try; the last record's sequence."""
+    *before, (subject, body, headers) = _messages(records, guards, write)
+    for message in before:
+        await connection._publish(message[0], message[1], "", message[2], _OPERATION)  # noqa: SLF001 - `tell` has no headers
+    try:
+        return (await (await connection.send(subject, body, headers, _OPERATION))).seq
+    except Refused as refused:
+        if refused.number in _BATCH_LOST:
+            raise Unavailable(operation=_OPERATION, seconds=0) from refused
+        raise
+
+
+def _messages(records: Sequence[Outgoing], guards: Mapping[str, int], write: str) -> list[tuple[str, bytes, Headers]]:
+    messages: list[tuple[str, bytes, Headers]] = []
+    unguarded = dict(guards)
     batch = new_id()  # of its own: the server may still hold pieces of an earlier try
-    guarded: set[str] = set()
-    for number, outgoing in enumerate(records, 1):
+    for number, (subject, record) in enumerate(records, 1):
         headers: Headers = {_WRITE: write}
-        if outgoing.subject not in guarded:
-            guarded.add(outgoing.subject)
-            headers[_EXPECTED] = str(guards[outgoing.subject])
+        if subject in unguarded:  # only the first message of a subject may carry its guard
+            headers[_EXPECTED] = str(unguarded.pop(subject))
         if len(records) > 1:
             headers |= {_BATCH_ID: batch, _BATCH_SEQUENCE: str(number)}
-        body = encode(outgoing.record)
-        if number < len(records):
-            await connection._publish(outgoing.subject, body, "", headers, _OPERATION)  # noqa: SLF001 - `tell` has no headers
-            continue
-        if number > 1:
-            headers[_BATCH_COMMIT] = "1"
-        try:
-            return (await (await connection.send(outgoing.subject, body, headers, _OPERATION))).seq
-        except Refused as refused:
-            if refused.number in _BATCH_LOST:
-                raise Unavailable(operation=_OPERATION, seconds=0) from refused
-            raise
-    raise AssertionError  # there is always a last record
+        messages.append((subject, encode(record), headers))
+    if len(messages) > 1:
+        messages[-1][2][_BATCH_COMMIT] = "1"
+    return messages

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Self, TypeVar
 from uuid import UUID
 
 import msgspec
-from eventsourcing.persistence import StoredEvent
+from eventsourcing.persistence import Notification, StoredEvent
 
 from penstock.fabric.errors import Undecodable
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True):
-    originator: str | bytes
-    """A UUID travels as its 16 bytes, so that it does not come back as the text that looks like it."""
+    originator: str
     version: int
     topic: str = ""
     state: bytes = b""
+    text: bool = True
+    """Whether the originator's id is text; else it is a UUID, which looks the same once written down."""
 
     @classmethod
-    def of(cls, event: StoredEvent) -> Record:
-        return cls(packed(event.originator_id), event.originator_version, event.topic, event.state)
+    def of(cls, event: StoredEvent) -> Self:
+        originator = event.originator_id
+        return cls(str(originator), event.originator_version, event.topic, event.state, isinstance(originator, str))
+
+    @property
+    def originator_id(self) -> UUID | str:
+        return self.originator if self.text else UUID(self.originator)
 
     def stored_event(self) -> StoredEvent:
-        return StoredEvent(unpacked(self.originator), self.version, self.topic, self.state)
+        return StoredEvent(self.originator_id, self.version, self.topic, self.state)
+
+    def notification(self, sequence: int) -> Notification:
+        return Notification(self.originator_id, self.version, self.topic, self.state, sequence)
 
 
 class SnapshotRecord(Record, frozen=True, array_like=True):
@@ -35,14 +44,6 @@ R = TypeVar("R", bound=Record)
 encode = msgspec.msgpack.Encoder().encode
 _record = msgspec.msgpack.Decoder(Record)
 _snapshot = msgspec.msgpack.Decoder(SnapshotRecord)
-
-
-def packed(originator: UUID | str) -> str | bytes:
-    return originator.bytes if isinstance(originator, UUID) else originator
-
-
-def unpacked(originator: str | bytes) -> UUID | str:
-    return UUID(bytes=originator) if isinstance(originator, bytes) else originator
 
 
 def decode(subject: str, body: bytes) -> Record:

@@ -15,7 +15,7 @@ from penstock.fabric.naming import Names, token
 
 class Subjects:
     def __init__(self, names: Names, application: str) -> None:
-        owner = token(application, "an application name")
+        owner = token(application, "application")
         self._root = f"{names.prefix}.cat.{owner}"
         self._snapshots = f"$KV.{names.snapshots}.cat.{owner}"
         self.all_events = f"{self._root}.events.>"
@@ -24,7 +24,7 @@ class Subjects:
         return f"{self._root}.events.{_aggregate(originator)}"
 
     def tracking(self, upstream: str) -> str:
-        return f"{self._root}.tracking.{token(upstream, 'an application name')}"
+        return f"{self._root}.tracking.{token(upstream, 'application')}"
 
     def snapshots(self, originator: UUID | str) -> str:
         return f"{self._snapshots}.{_aggregate(originator)}.*"
@@ -34,8 +34,8 @@ class Subjects:
 
 
 def view_key(name: str) -> str:
-    return f"cat.{token(name, 'a view name')}"
+    return f"cat.view.{token(name, 'application')}"
 
 
 def _aggregate(originator: UUID | str) -> str:
-    return token(str(originator), "an aggregate id")
+    return token(str(originator), "aggregate id")

@@ -55,8 +55,10 @@ class StreamBlobs:
         """What is stored under the name, unverified."""
         subject = self._subject(tenant, ref)
         stored = await self._read(subject)
-        if stored is None or _FORM not in stored.headers:
-            return stored and stored.data
+        if stored is None:
+            return None
+        if _FORM not in stored.headers:
+            return stored.data
         try:
             manifest = msgspec.json.decode(stored.data, type=Manifest)
         except msgspec.DecodeError as error:

@@ -158,12 +158,14 @@ def _bucket(
 
 
 def _counters(config: FabricConfig, names: Names) -> Declared:
-    # No limit per subject: the ids of increments live only as long as their messages, and a repeated increment
-    # must meet its id for the whole window. Older ones are purged by the counters themselves.
+    # The ids of increments live only as long as their messages, and a repeated increment must meet its id for
+    # the whole window; older ones are purged by the counters themselves. So there is no limit per subject, but
+    # key-value clients refuse a bucket that does not name one.
     stream = _stream(
         config,
         f"KV_{names.counters}",
         [f"$KV.{names.counters}.>"],
+        max_msgs_per_subject=2**53,
         allow_direct=True,
         allow_msg_counter=True,
         duplicate_window=int(config.counter_window * NANOSECONDS),

@@ -1,0 +1,1 @@
+"""Conditions: the questions that transitions, branches and loops ask of data."""

@@ -1,0 +1,1 @@
+"""JSONPath queries: RFC 9535, parsed by `python-jsonpath`, bounded and run by us."""
