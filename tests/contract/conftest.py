@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+import msgspec
 import pytest
 
 from penstock.embedded.nats import NatsServer
@@ -18,6 +19,7 @@ from penstock.fabric.jetstream.replies import Refused
 from penstock.fabric.jetstream.topology import JetStreamTopology
 from penstock.fabric.naming import Names
 from penstock.kit.config import FabricConfig, NatsConfig
+from penstock.testkit.eventually import eventually
 from penstock.testkit.servers import NatsCluster
 from tests.contract.rig import Rig, jetstream_rig, memory_rig
 
@@ -84,6 +86,13 @@ def nats_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsClust
 
 
 @pytest.fixture
+async def cluster_fabric(nats_cluster: NatsCluster) -> AsyncIterator[Fabric]:
+    nats = NatsConfig(url=",".join(nats_cluster.urls))
+    async with install(nats_cluster.nodes[0], nats, replicas=3, shards=1) as fabric:
+        yield fabric
+
+
+@pytest.fixture
 async def rig(request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
     """The ports on what the test names: `memory`, `jetstream` or `cluster`."""
     if request.param == "memory":
@@ -98,10 +107,34 @@ async def rig(request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
 
 
 class OwnServer(NamedTuple):
-    """An installation on a server that the test may stop and start, and that is soon given up on."""
+    """An installation on a server that the test may stop and start."""
 
     fabric: Fabric
     server: NatsServer
+
+    async def restart(self, *, crash: bool) -> None:
+        """Until we are connected to the new process."""
+        client = self.fabric.connection.client
+        before = client.stats["reconnects"]
+        if crash:
+            self.server.kill()
+        else:
+            self.server.stop()
+        self.server.start()
+        await eventually(lambda: client.stats["reconnects"] > before)
+
+    @contextlib.contextmanager
+    def gone(self) -> Iterator[None]:
+        """The server has crashed, and is soon given up on; afterwards it is back."""
+        connection = self.fabric.connection
+        patient = connection.config
+        connection.config = msgspec.structs.replace(patient, request_timeout=0.3, retry_for=0.6)
+        self.server.kill()
+        try:
+            yield
+        finally:
+            self.server.start()
+            connection.config = patient
 
 
 @pytest.fixture
@@ -109,7 +142,7 @@ async def own_server(tmp_path: Path) -> AsyncIterator[OwnServer]:
     server = NatsServer(tmp_path / "own", durability="process")
     server.start()
     try:
-        async with install(server, NatsConfig(url=server.url, request_timeout=0.3, retry_for=0.6)) as fabric:
+        async with install(server) as fabric:
             yield OwnServer(fabric, server)
     finally:
         server.stop()

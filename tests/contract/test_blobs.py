@@ -28,7 +28,6 @@ from penstock.fabric.jetstream.purge import purge
 from penstock.fabric.ports.blobs import BlobRef, Blobs
 from penstock.kit.config import BlobsConfig
 from penstock.kit.errors import ConfigInvalid
-from penstock.testkit.eventually import eventually
 from penstock.testkit.memory.blobs import MemoryBlobs
 from tests.contract.conftest import Fabric, OwnServer, install
 from tests.contract.fake_s3 import fake_s3
@@ -299,15 +298,22 @@ async def test_a_full_server_refuses_blobs_until_there_is_room(tmp_path: Path) -
 async def test_blobs_wait_for_a_server_that_is_gone_and_go_on_when_it_is_back(own_server: OwnServer) -> None:
     blobs = JetStreamBlobs(own_server.fabric.connection, BlobsConfig())
     ref = await blobs.put(TENANT, LARGE)
-    own_server.server.kill()
-    for attempt in (blobs.put(TENANT, SMALL), blobs.get(TENANT, ref), blobs.exists(TENANT, ref)):
-        with pytest.raises(Unavailable) as gone:
-            await attempt
-        assert gone.value.retryable
-    own_server.server.start()
-    await eventually(lambda: own_server.fabric.connection.connected)
+    with own_server.gone():
+        for attempt in (blobs.put(TENANT, SMALL), blobs.get(TENANT, ref), blobs.exists(TENANT, ref)):
+            with pytest.raises(Unavailable) as gone:
+                await attempt
+            assert gone.value.retryable
     assert await blobs.get(TENANT, ref) == LARGE
     assert await blobs.get(TENANT, await blobs.put(TENANT, SMALL)) == SMALL
+
+
+@pytest.mark.cluster
+async def test_on_a_cluster_many_may_put_the_same_at_once(cluster_fabric: Fabric) -> None:
+    blobs = JetStreamBlobs(cluster_fabric.connection, BlobsConfig())
+    for data in (SMALL, LARGE):
+        refs = await asyncio.gather(*(blobs.put(TENANT, data) for _ in range(8)))
+        for ref in refs:
+            assert await blobs.get(TENANT, ref) == data
 
 
 # -- the object store
@@ -316,22 +322,23 @@ async def test_blobs_wait_for_a_server_that_is_gone_and_go_on_when_it_is_back(ow
 async def test_only_what_is_large_goes_to_the_object_store(fabric: Fabric, tmp_path: Path) -> None:
     blobs = _beside(fabric, tmp_path.as_uri())
     small, large = await blobs.put(TENANT, SMALL), await blobs.put(TENANT, LARGE)
-    files = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()]
-    assert files == [Path(TENANT, large.digest[:2], large.digest)]
+    assert _files(tmp_path) == [Path(TENANT, large.digest[:2], large.digest)]
     stream = StreamBlobs(fabric.connection)
     assert await stream.exists(TENANT, small)
     assert not await stream.exists(TENANT, large)
 
 
+def _files(root: Path) -> list[Path]:
+    return [path.relative_to(root) for path in root.rglob("*") if path.is_file()]
+
+
 async def test_blobs_are_found_where_an_earlier_configuration_put_them(fabric: Fabric, tmp_path: Path) -> None:
+    now = BlobsConfig(backend=tmp_path.as_uri())
     refs = []
-    for config in (
-        BlobsConfig(),
-        BlobsConfig(backend=tmp_path.as_uri(), stream_max=1),
-        BlobsConfig(backend=tmp_path.as_uri()),
-    ):
-        blobs = JetStreamBlobs(fabric.connection, config)
-        refs += [await blobs.put(TENANT, repr((config, i)).encode() * i) for i in (1, 20_000)]
+    for config in (BlobsConfig(), BlobsConfig(backend=now.backend, stream_max=1), now):
+        earlier = JetStreamBlobs(fabric.connection, config)
+        refs += [await earlier.put(TENANT, repr((config, i)).encode() * i) for i in (1, 20_000)]
+    blobs = JetStreamBlobs(fabric.connection, now)
     for ref in refs:
         assert BlobRef.of(await blobs.get(TENANT, ref)) == ref
         await blobs.delete(TENANT, ref)
@@ -354,10 +361,11 @@ def test_a_directory_that_cannot_be_made_is_reported(fabric: Fabric, tmp_path: P
 
 
 async def test_an_object_store_that_does_not_answer_is_unavailable(
-    own_server: OwnServer, monkeypatch: pytest.MonkeyPatch
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _use_s3(monkeypatch, f"http://127.0.0.1:{free_port()}")
-    blobs = _beside(own_server.fabric, "s3://bucket")
+    fabric.connection.config = msgspec.structs.replace(fabric.connection.config, retry_for=0.5)
+    blobs = _beside(fabric, "s3://bucket")
     for attempt in (blobs.put(TENANT, LARGE), blobs.get(TENANT, BlobRef.of(LARGE))):
         with pytest.raises(BlobStoreUnavailable) as gone:
             await attempt

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from penstock.core.model.commit import EMPTY, Head
-from penstock.fabric.jetstream.bucket import Bucket
 from penstock.fabric.ports.snapshots import Snapshot, load_history
 from tests.contract.rig import Rig
 from tests.contract.test_log import commit, fill
@@ -58,14 +57,3 @@ async def test_a_large_state_is_kept_whole(rig: Rig) -> None:
     snapshot = Snapshot(await fill(rig, key, 1), b"s" * 2_000_000)
     await rig.snapshots.save(key, snapshot)
     assert await rig.snapshots.load(key) == snapshot
-
-
-async def test_an_unreadable_snapshot_is_as_good_as_none(rig: Rig) -> None:
-    if rig.connection is None:
-        pytest.skip("memory keeps no bytes that could be damaged")
-    key = rig.run_in(0)
-    await fill(rig, key, 2)
-    bucket = Bucket(rig.connection, rig.names.snapshots)
-    await bucket.save(f"{key.tenant}.{key.run}", b"\xff not msgpack")
-    history = await load_history(rig.log, rig.snapshots, key)
-    assert (history.snapshot, len(history.commits)) == (None, 2)

@@ -71,3 +71,8 @@ def test_messages_are_filled_from_plain_attributes(family: Errors) -> None:
 
 def test_the_edge_knows_no_code_that_does_not_exist(family: Errors) -> None:
     assert edge._STATUS.keys() <= {error.code for error in family}
+
+
+def test_what_may_be_repeated_never_looks_like_a_fault_of_ours_to_a_caller(family: Errors) -> None:
+    at_the_edge = [error for error in family if error.retryable and ".embedded." not in error.__module__]
+    assert [error.code for error in at_the_edge if edge.canonical(error()) == "INTERNAL"] == []

@@ -87,7 +87,8 @@ class PostgresServer(EmbeddedServer):
         locale = ("--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
         self._run(identity, "initdb", "-D", str(fresh), "-U", USER, "--auth=trust", *locale)
         statements = f"ALTER ROLE {USER} PASSWORD '{password}'\nCREATE DATABASE {DATABASE}\n"
-        self._run(identity, "postgres", "--single", "-D", str(fresh), "postgres", statements=statements)
+        single = ("--single", "-c", "exit_on_error=true", "-D", str(fresh), "postgres")
+        self._run(identity, "postgres", *single, statements=statements)
         (fresh / "pg_hba.conf").write_text(_ACCESS)
         self._password.touch(mode=0o600)
         self._password.write_text(password)

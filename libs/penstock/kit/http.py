@@ -63,8 +63,9 @@ def health_routes(health: Health) -> list[web.RouteDef]:
     return [web.get("/health/live", live), web.get("/health/ready", ready)]
 
 
-def metrics_route() -> web.RouteDef:
+def metrics_route(health: Health) -> web.RouteDef:
     async def scrape(request: web.Request) -> web.Response:
+        await health.readiness()  # some of the metrics are its findings
         body, content_type = metrics.exposition(request.headers.get("Accept", ""))
         return web.Response(body=body, headers={"Content-Type": content_type})
 

@@ -73,6 +73,8 @@ class Service:
         return task
 
     def stop(self) -> None:
+        """Begin to drain. From this moment the service is not ready."""
+        self.health.phase = "draining"
         self._stopping.set()
 
     async def run(self, start: Callable[[Service], Awaitable[None]]) -> int:
@@ -81,9 +83,9 @@ class Service:
         self._catch_signals()
         starting = self.spawn(self._start(start), "start")
         await self._stopping.wait()
-        await _end([starting])
+        await self._end([starting])
         await self._drain()
-        await _end(self._tasks)
+        await self._end(self._tasks)
         await self._close()
         log.info("service.stopped", exit_code=self._exit_code)
         return self._exit_code
@@ -97,12 +99,13 @@ class Service:
     async def _start(self, start: Callable[[Service], Awaitable[None]]) -> None:
         metrics.build.info({"version": self.version, "role": self.role})
         telemetry = self.config.telemetry
-        routes = [*http.health_routes(self.health), http.metrics_route()]
+        routes = [*http.health_routes(self.health), http.metrics_route(self.health)]
         server = await self.enter(http.serving(routes, telemetry.host, telemetry.port, body_max=_NO_BODY, grace=1.0))
         log.info("telemetry.listening", telemetry_port=server.port)
         await start(self)
-        self.health.phase = "serving"
-        log.info("service.serving")
+        if not self._stopping.is_set():
+            self.health.phase = "serving"
+            log.info("service.serving")
 
     def _on_signal(self, number: signal.Signals) -> None:
         if self._stopping.is_set():
@@ -117,7 +120,6 @@ class Service:
             self.stop()
 
     async def _drain(self) -> None:
-        self.health.phase = "draining"
         grace = self.config.service.grace
         log.info("service.draining", grace=grace)
         try:
@@ -130,6 +132,13 @@ class Service:
         for result in results:
             if isinstance(result, BaseException):
                 self._fail("drain", result)
+
+    async def _end(self, tasks: list[asyncio.Task[Any]]) -> None:
+        for task in tasks:
+            task.cancel()
+        _, stuck = await asyncio.wait(tasks, timeout=CLOSE_WITHIN)
+        for task in stuck:
+            self._fail(f"task {task.get_name()}", TimeoutError())
 
     async def _close(self) -> None:
         try:
@@ -158,12 +167,6 @@ def main(role: str, start: Callable[[Service], Awaitable[None]]) -> int:
 
     with asyncio.Runner(loop_factory=_fast_loop()) as runner:
         return runner.run(run())
-
-
-async def _end(tasks: list[asyncio.Task[Any]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.wait(tasks, timeout=CLOSE_WITHIN)
 
 
 def _fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -112,4 +112,5 @@ class _Bridge(logging.Handler):
     """The standard library's logging, and through it every dependency's, as lines of ours."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        structlog.get_logger().log(record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info)
+        level = min(record.levelno // 10 * 10, logging.CRITICAL)  # libraries may have levels in between
+        structlog.get_logger().log(level, record.getMessage(), logger=record.name, exc_info=record.exc_info)

@@ -15,11 +15,14 @@ _LONE_TOKEN_SCHEMES = frozenset({"nats", "tls", "ws", "wss"})
 
 def redact(text: str) -> str:
     """The text with the credentials in URLs, connection strings and JSON hidden, and the rest readable."""
-    if "://" in text:
+    lower = text.lower()
+    if "://" in lower:
         text = _USERINFO.sub(_hide_userinfo, text)
-    if "=" in text:
+    # Every log line comes by here: the patterns run only where there can be something to hide.
+    if "passw" in lower or "secret" in lower or "authorization" in lower:
         text = _PAIR.sub(rf"\1={HIDDEN}", text)
-    return _MEMBER.sub(rf"\1\2\1:\3{HIDDEN}\3", text)
+        text = _MEMBER.sub(rf"\1\2\1:\3{HIDDEN}\3", text)
+    return text
 
 
 def _hide_userinfo(match: re.Match[str]) -> str:

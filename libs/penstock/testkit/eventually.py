@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from inspect import isawaitable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, overload
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -15,6 +15,10 @@ T = TypeVar("T")
 _INTERVAL = 0.01
 
 
+@overload
+async def eventually(condition: Callable[[], Awaitable[T]], timeout: float = ...) -> T: ...  # noqa: ASYNC109 - as below
+@overload
+async def eventually(condition: Callable[[], T], timeout: float = ...) -> T: ...  # noqa: ASYNC109 - as below
 async def eventually(
     condition: Callable[[], T | Awaitable[T]],
     timeout: float = 10.0,  # noqa: ASYNC109 - names the condition that did not come true

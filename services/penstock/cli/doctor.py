@@ -58,10 +58,12 @@ def _patient(data: Path, flags: dict[str, str], monitor: str | None, config: Pat
 
 
 def _print(findings: list[Finding]) -> None:
-    from rich.table import Table  # noqa: PLC0415 - slow to import
+    from rich.markup import escape  # noqa: PLC0415 - slow to import
+    from rich.table import Table  # noqa: PLC0415 - as above
 
     table = Table("", "check", "found", box=None, pad_edge=False)
     for finding in findings:
-        fix = f"\n[dim]→ {finding.fix}[/dim]" if finding.fix else ""
-        table.add_row(f"[{_COLOURS[finding.status]}]{finding.status}[/]", finding.check, finding.detail + fix)
+        fix = f"\n[dim]→ {escape(finding.fix)}[/dim]" if finding.fix else ""
+        status = f"[{_COLOURS[finding.status]}]{finding.status}[/]"
+        table.add_row(status, finding.check, escape(finding.detail) + fix)
     data_console().print(table)

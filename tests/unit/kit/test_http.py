@@ -58,7 +58,7 @@ async def site() -> AsyncIterator[Site]:
         *(web.get(f"/{name}", getattr(handlers, name)) for name in ("missing", "broken", "moved", "slow")),
         web.post("/echo", handlers.echo),
         *http.health_routes(health),
-        http.metrics_route(),
+        http.metrics_route(health),
     ]
     async with (
         aiohttp.ClientSession() as session,
@@ -114,6 +114,7 @@ async def test_metrics_count_requests_by_route_and_not_by_path(site: Site) -> No
         text = await response.text()
     assert 'penstock_requests_total{method="GET /missing",status="404"}' in text
     assert "/nowhere/at/all" not in text
+    assert "penstock_ready 0.0" in text
 
 
 async def test_draining_finishes_what_is_in_flight_and_accepts_nothing_more(site: Site) -> None:

@@ -4,12 +4,13 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import aiohttp
 import pytest
 import structlog
 
+from penstock.kit import lifecycle
 from penstock.kit.config import Config, ServiceConfig, TelemetryConfig
 from penstock.kit.errors import AddressUnavailable
 from penstock.kit.lifecycle import FAILED, STOPPED, Service
@@ -79,12 +80,13 @@ async def test_readiness_ends_before_anything_stops() -> None:
             await eventually(lambda: starting.health.phase != "starting")
             phases.append(starting.health.phase)
             starting.stop()
+            phases.append(starting.health.phase)
 
         starting.on_drain(hook)
         starting.spawn(stop_when_serving(), "stop")
 
     assert await running.run(start) == STOPPED
-    assert phases == ["starting", "serving", "draining"]
+    assert phases == ["starting", "serving", "draining", "draining"]
 
 
 async def test_a_failing_background_task_brings_the_service_down_and_says_which() -> None:
@@ -154,6 +156,26 @@ async def test_work_that_does_not_finish_in_its_grace_is_left_and_counts_as_fail
 
     assert await running.run(start) == FAILED
     assert story.lines == ["open nats", "close nats"]
+
+
+async def test_a_task_that_does_not_let_itself_be_ended_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lifecycle, "CLOSE_WITHIN", 0.01)
+    running, release = service(), asyncio.Event()
+
+    async def stubborn() -> None:
+        while not release.is_set():
+            with suppress(asyncio.CancelledError):
+                await release.wait()
+
+    async def start(starting: Service) -> None:
+        starting.spawn(stubborn(), "stubborn")
+        await asyncio.sleep(0)
+        starting.stop()
+
+    with structlog.testing.capture_logs() as lines:
+        assert await running.run(start) == FAILED
+    release.set()
+    assert [line["step"] for line in lines if line["event"] == "service.failed"] == ["task stubborn"]
 
 
 async def test_one_drain_or_close_that_fails_does_not_keep_the_others_from_theirs() -> None:

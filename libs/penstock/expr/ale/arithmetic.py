@@ -195,7 +195,7 @@ def _comparison(compare: Callable[[Value, Value], bool]) -> Callable[..., bool]:
                 if type(first) is Fraction or type(value) is Fraction:
                     meter.spend(_RATIO_COST)
             elif type(first) is str and type(value) is str:
-                meter.spend(1 + min(len(first), len(value)) // 256)
+                meter.scan(min(len(first), len(value)))
             else:
                 raise RunError(f"cannot order {describe(first)} and {describe(value)}")
             if not compare(first, value):

@@ -41,7 +41,7 @@ def _compile(scope: Scope, form: Form, *, tail: bool = False) -> Code:
         match form:
             case Name() | Literal():
                 return _atom(form, scope)
-            case ListForm((Name(name), *_)) if name in FORMS and scope.find(name) is None:
+            case ListForm((Name(name), *_)) if name in FORMS and not scope.hides(name):
                 return FORMS[name](form, scope, tail)
             case ListForm():
                 return _call(form, scope, tail=tail)
@@ -81,21 +81,21 @@ def _known(name: str, scope: Scope) -> str:
 def _call(form: ListForm, scope: Scope, *, tail: bool) -> Code:
     if not form.items:
         return nodes.constant(None)
-    head, *rest = form.items
-    arguments = list(map(scope.compile, rest))
+    head, *arguments = form.items
     match head:
-        case Name(name) if name in LIBRARY and scope.find(name) is None:
+        case Name(name) if name in LIBRARY and not scope.hides(name):
             builtin = LIBRARY[name]
             _check(form, name, builtin.least, builtin.most)
-            return nodes.call_builtin(builtin, arguments, form.at)
+            return nodes.call_builtin(builtin, list(map(scope.compile, arguments)), form.at)
         case Literal(Keyword() as keyword):
             _check(form, f":{keyword.name[:_LONGEST_SUGGESTED]}", *_LOOK_UP)
-            return nodes.call_keyword(keyword, arguments[0], arguments[1] if arguments[1:] else None, form.at)
+            target, *default = map(scope.compile, arguments)
+            return nodes.call_keyword(keyword, target, default[0] if default else None, form.at)
         case Literal():
             raise SourceError(head.at, "a literal cannot be called", "a procedure after `(`")
         case _:
             node = nodes.tail_call if tail else nodes.call_any
-            return node(scope.compile(head), arguments, form.at)
+            return node(scope.compile(head), list(map(scope.compile, arguments)), form.at)
 
 
 def _check(form: ListForm, name: str, least: int, most: int | None) -> None:

@@ -8,7 +8,7 @@ from penstock.expr.ale.limits import Meter
 from penstock.expr.ale.values import CONTAINERS, NUMBERS, Pair, Value
 
 _CONTAINER_COST = 3  # steps, besides one per member
-_FREE_LENGTH = 256  # characters compared within the price of one form
+_FREE_LENGTH = 64  # characters compared within the price of one form
 
 
 def same(meter: Meter, left: Value, right: Value) -> bool:
@@ -48,5 +48,5 @@ def _same_scalar(meter: Meter, left: Value, right: Value) -> bool:
     if kind in NUMBERS:
         return type(right) in NUMBERS and bool(left == right)
     if kind is str and len(left) > _FREE_LENGTH:
-        meter.spend(len(left) // _FREE_LENGTH)
+        meter.scan(len(left))
     return kind is type(right) and bool(left == right)

@@ -49,6 +49,10 @@ class Meter:
             raise BudgetError("text size")
         self.spend(1 + length // 32)
 
+    def scan(self, length: int) -> None:
+        """Pay for looking at `length` characters, which may be an argument's and of any size."""
+        self.spend(1 + length // 64)
+
     def enter(self, frames: int) -> None:
         self.depth += frames
         if self.depth > self.limits.frames:

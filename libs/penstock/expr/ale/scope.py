@@ -89,6 +89,18 @@ class Scope:
             scope = scope.outer
         return None
 
+    def hides(self, name: str) -> bool:
+        """Whether a let or a lambda gives another meaning to a call of `name`.
+
+        The arguments of the program do not: an input called `count` or `case` must not take the builtin away.
+        """
+        scope = self
+        while scope.outer is not None:
+            if name in scope.slots:
+                return True
+            scope = scope.outer
+        return False
+
     def names(self) -> list[str]:
         names: list[str] = []
         scope: Scope | None = self

@@ -196,7 +196,7 @@ def _index_of(meter: Meter, sequence: Value, value: Value) -> Value:
 def _includes(meter: Meter, sequence: Value, value: Value) -> bool:
     """A sequence holds a value, a string a string."""
     if type(sequence) is str:
-        meter.write(len(sequence))
+        meter.scan(len(sequence) + len(as_text(value)))
         return as_text(value) in sequence
     return _index_of(meter, sequence, value) is not False
 

@@ -37,7 +37,7 @@ def _split(meter: Meter, value: Value, separator: Value) -> list[str]:
     text, separator = as_text(value), as_text(separator)
     if not separator:
         raise RunError("cannot split at an empty string")
-    meter.write(len(text))
+    meter.scan(len(text))
     meter.copy(text.count(separator) + 1)
     return text.split(separator)
 
@@ -47,7 +47,7 @@ def _replace(meter: Meter, value: Value, old: Value, new: Value) -> str:
     text, old, new = as_text(value), as_text(old), as_text(new)
     if not old:
         raise RunError("cannot replace an empty string")
-    meter.write(len(text))
+    meter.scan(len(text))
     meter.write(len(text) + text.count(old) * (len(new) - len(old)))
     return text.replace(old, new)
 
@@ -82,13 +82,13 @@ def _substring(meter: Meter, value: Value, start: Value, end: Value = None) -> s
 
 @FAMILY("starts-with?")
 def _starts_with(meter: Meter, value: Value, prefix: Value) -> bool:
-    meter.spend(len(as_text(prefix)) // 256)
+    meter.scan(len(as_text(prefix)))
     return as_text(value).startswith(as_text(prefix))
 
 
 @FAMILY("ends-with?")
 def _ends_with(meter: Meter, value: Value, suffix: Value) -> bool:
-    meter.spend(len(as_text(suffix)) // 256)
+    meter.scan(len(as_text(suffix)))
     return as_text(value).endswith(as_text(suffix))
 
 

@@ -56,7 +56,7 @@ class Builtin(Struct, frozen=True, eq=False):
         check_arity(self.name, self.least, self.most, count)
 
 
-class Template(Struct, eq=False):
+class Template(Struct, frozen=True, eq=False):
     """The compiled text of a lambda, shared by all the procedures made from it."""
 
     least: int

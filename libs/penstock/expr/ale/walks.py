@@ -110,6 +110,6 @@ def _check_order(meter: Meter, keys: Sequence[Value]) -> None:
     meter.copy(len(keys))
     meter.spend(_SORT_COST * len(keys))
     if all(type(key) is str for key in keys):
-        meter.write(sum(map(len, keys)))
+        meter.scan(sum(map(len, keys)) * len(keys).bit_length())
     elif not all(type(key) in NUMBERS for key in keys):
         raise RunError("can sort only numbers, or only strings")

@@ -53,6 +53,9 @@ class Checked:
         self._source = source
         self._roots = roots
         self.reads: set[Path] = set()
+        self.inner_reads: set[Path] = set()
+        """What is read inside a loop, so again and again."""
+        self.loops = False
         self.names: list[Name] = []
         """Every place that names a variable of ours."""
         self._walk(tree, frozenset(), macros=0, depth=1)
@@ -92,6 +95,8 @@ class Checked:
         self.names.append(node)
         root = "nodes" if node.name == "ctx" else node.name
         self.reads.add((root, *reversed(fields)))
+        if macros:
+            self.inner_reads.add((root, *reversed(fields)))
 
     def _call(self, node: Call, bound: _Locals, macros: int, depth: int) -> None:
         known = _FUNCTIONS if node.target is None else _METHODS
@@ -110,6 +115,7 @@ class Checked:
             variable = args.pop(0)
             if not isinstance(variable, Name) or variable.name in self._roots | _TYPES:
                 self._fail(node, f"{node.function}() names its variable first", "a new, plain name")
+            self.loops = True
             macros += 1
             if macros > MAX_NESTED_MACROS:
                 limit = f"{MAX_NESTED_MACROS} loops inside each other"

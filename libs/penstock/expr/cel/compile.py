@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 from penstock.core.model.evaluate import Path
 from penstock.expr.cel.check import ROOTS, Checked
+from penstock.expr.cel.cost import Cost
 from penstock.expr.cel.expression import LOOP, Engine, Expression
 from penstock.expr.cel.syntax import Index, Name, Node, Select, parse
 from penstock.expr.cel.syntax import Literal as Constant
@@ -40,7 +41,8 @@ def compile_cel(source: str, engine: EngineName) -> Expression:
     checked = Checked(source, tree, ROOTS)
     run = load_engine(engine).compile(_rename_loop(source, checked.names), tree)
     names = frozenset(name.name for name in checked.names)
-    return Expression(run, names, frozenset(checked.reads), static_path(tree))
+    cost = Cost(tree, frozenset(checked.inner_reads)) if checked.loops else None
+    return Expression(run, names, frozenset(checked.reads), static_path(tree), cost)
 
 
 def static_path(tree: Node) -> Path | None:

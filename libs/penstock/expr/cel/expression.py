@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol, TypeAlias
 
 from penstock.core.model.evaluate import Json, Path, Variables
+from penstock.expr.cel.cost import Cost
 from penstock.expr.cel.syntax import Node
 from penstock.expr.errors import EvaluationError, NotBoolean
 from penstock.expr.values import follow, type_name
@@ -38,10 +39,13 @@ class Engine(Protocol):
 class Expression:
     """What `compile_cel` gives."""
 
-    __slots__ = ("_binds", "_now", "_run", "path", "reads")
+    __slots__ = ("_binds", "_cost", "_now", "_run", "path", "reads")
 
-    def __init__(self, run: Run, names: frozenset[str], reads: frozenset[Path], path: Path | None) -> None:
+    def __init__(
+        self, run: Run, names: frozenset[str], reads: frozenset[Path], path: Path | None, cost: Cost | None
+    ) -> None:
         self._run = run
+        self._cost = cost
         self._binds = tuple((_ALIASES.get(name, (name, name))) for name in sorted(names))
         self._now = "now" in names
         self.reads = reads
@@ -65,6 +69,8 @@ class Expression:
             data = {alias: variables[name] for alias, name in self._binds}
         except KeyError as missing:
             raise EvaluationError(language="CEL", reason=f"there is no `{missing.args[0]}` here") from None
+        if self._cost is not None:
+            self._cost.check(data)
         if self._now:
             data["now"] = EPOCH + timedelta(microseconds=data["now"])
         return data

@@ -36,7 +36,7 @@ from penstock.expr.cel.syntax import (
 )
 from penstock.expr.errors import EvaluationError, LimitExceeded
 
-MAX_STEPS: Final = 20_000
+MAX_STEPS: Final = 10_000
 
 _Tree: TypeAlias = Tree[Any]
 _LITERALS: Final[Mapping[str, Callable[[Any], object]]] = {
@@ -75,7 +75,7 @@ class PortableEngine:
             activation = Activation(functions=functions.FUNCTIONS)
             try:
                 values = {name: to_cel(value) for name, value in data.items()}
-                return from_cel(_Budgeted(program, activation, [MAX_STEPS]).evaluate(values))
+                return from_cel(_Budgeted(program, activation, [MAX_STEPS], values).evaluate())
             except CELEvalError as error:
                 raise EvaluationError(language="CEL", reason=str(error.args[0])) from None
             except (CELUnsupportedError, TypeError, ValueError, ArithmeticError) as error:
@@ -131,14 +131,15 @@ def from_cel(value: Any) -> object:  # noqa: ANN401, PLR0911 - see to_cel
 
 
 class _Budgeted(Evaluator):
-    """The library's evaluator, with a budget that its sub-evaluators share."""
+    """The library's evaluator, with a step budget and the variables of loops in a plain dict."""
 
-    def __init__(self, ast: _Tree, activation: Activation, steps: list[int]) -> None:
+    def __init__(self, ast: _Tree, activation: Activation, steps: list[int], bound: dict[str, Any]) -> None:
         super().__init__(ast, activation)
         self._steps = steps
+        self._bound = bound
 
-    def sub_evaluator(self, ast: _Tree) -> _Budgeted:
-        return _Budgeted(ast, self.activation, self._steps)
+    def ident_value(self, name: str, root_scope: bool = False) -> Any:  # noqa: ANN401 - as in the library
+        return self._bound[name] if name in self._bound else super().ident_value(name, root_scope)
 
     def _visit_tree(self, tree: _Tree) -> Any:  # noqa: ANN401 - as in lark
         self._steps[0] -= 1
@@ -172,10 +173,7 @@ class _Budgeted(Evaluator):
         return _FOLDS[str(function)](results)
 
     def _with(self, name: str, item: Any, body: _Tree) -> Any:  # noqa: ANN401 - see to_cel
-        try:
-            return self.sub_evaluator(body).evaluate({name: item})
-        except CELEvalError as error:
-            return error
+        return _Budgeted(body, self.base_activation, self._steps, {**self._bound, name: item}).visit(body)
 
 
 _Results: TypeAlias = Iterable[tuple[Any, Any]]

@@ -197,11 +197,8 @@ class _Compiler:
 
         def calculate(variables: Variables) -> Json:
             one, other = left(variables), right(variables)
-            if not (op == "+" and isinstance(one, str) and isinstance(other, str)):
-                _number(one, op)
-                _number(other, op)
             try:
-                return apply(one, other)
+                return apply(_number(one, op), _number(other, op))
             except ArithmeticError as error:
                 raise EvaluationError(language=_LANGUAGE, reason=str(error)) from None
 

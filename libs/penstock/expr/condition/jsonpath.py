@@ -7,7 +7,6 @@ true if one of the found values satisfies it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, TypeAlias
@@ -16,13 +15,12 @@ from penstock.core.model.evaluate import Json, Variables, Verdicts
 from penstock.expr.compare import COMPARISONS, Compare, contains
 from penstock.expr.condition.base import CompiledCondition, Fields
 from penstock.expr.errors import EvaluationError
-from penstock.expr.jsonpath.query import Query, compile_query
+from penstock.expr.jsonpath.query import Query, compile_query, length_of
 from penstock.expr.values import type_name
 
 _Found: TypeAlias = list[Json]
 _Test: TypeAlias = Callable[[_Found], bool]
 
-_LENGTH: Final = re.compile(r"\.length\(\)\s*$")
 _SUFFIXES: Final = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "lte": "<=", "gt": ">", "ge": ">=", "gte": ">="}
 _FOLDED: Final = frozenset(f"{fold}_{suffix}" for fold in ("count", "sum") for suffix in _SUFFIXES)
 OPERATORS: Final = (*COMPARISONS, "exists", *sorted(_FOLDED))
@@ -32,7 +30,7 @@ class JsonPathCondition(CompiledCondition):
     def __init__(self, query: Query, test: _Test) -> None:
         self._find = query.find
         self._test = test
-        self.reads = frozenset({("output", *query.path)})
+        self.reads = frozenset(("output", *path) for path in query.reads)
 
     def verdict(self, variables: Variables, verdicts: Verdicts) -> bool:  # noqa: ARG002 - one shape for all
         if "output" not in variables:
@@ -46,19 +44,18 @@ def compile_jsonpath(fields: Fields) -> JsonPathCondition:
     operator = str(fields.optional("operator", str, expected="an operator", default="exists"))
     if operator not in OPERATORS:
         raise fields.invalid(f"there is no operator `{operator}`", f"one of {', '.join(OPERATORS)}")
-    query_source = _LENGTH.sub("", source)
-    query = compile_query(query_source)
+    query = compile_query(source)
     if operator == "exists":
         wanted = fields.optional("value", bool, expected="true, false or nothing", default=True)
         return JsonPathCondition(query, lambda found: bool(found) is wanted)
     if not fields.has("value"):
         raise fields.invalid(f"`{operator}` has nothing to compare with", "a `value`")
     value = fields.optional("value", expected="any value")
-    fold = length_of if query_source != source else _FOLDS.get(operator.partition("_")[0])
+    fold = length_of if query.length else _FOLDS.get(operator.partition("_")[0])
     if fold is None:
         return JsonPathCondition(query, _comparison(query, operator, value))
     if operator in _FOLDED:
-        if query_source != source:
+        if query.length:
             raise fields.invalid(f"`.length()` and `{operator}` count twice", "one of them")
         operator = _SUFFIXES[operator.partition("_")[2]]
     compare = COMPARISONS[operator]
@@ -73,17 +70,6 @@ def _comparison(query: Query, operator: str, value: Json) -> _Test:
     if operator == "contains":
         return lambda found: contains(found, value)
     return lambda found: any(compare(one, value) for one in found)
-
-
-def length_of(found: _Found, *, singular: bool) -> int:
-    """How long the one value is, or how many were found."""
-    if not singular:
-        return len(found)
-    if not found or found[0] is None:
-        return 0
-    if isinstance(found[0], str | list | dict):
-        return len(found[0])
-    raise EvaluationError(language="jsonpath", reason=f"{type_name(found[0])} has no length")
 
 
 def _count(found: _Found, *, singular: bool) -> int:

@@ -11,6 +11,7 @@ from jsonpath.path import JSONPath
 
 from penstock.core.model.evaluate import Json
 from penstock.expr.compare import equal, ordered
+from penstock.expr.errors import LimitExceeded
 from penstock.expr.regex import linear_regex
 
 NOTHING: Final = object()
@@ -20,6 +21,8 @@ Find: TypeAlias = Callable[[Json, Json], list[Json]]
 Build: TypeAlias = Callable[[JSONPath], Find]
 Value: TypeAlias = Callable[[Json, Json], Any]
 Test: TypeAlias = Callable[[Json, Json], bool]
+
+MAX_REGEX_TEXT: Final = 16_384
 
 _ORDERS: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
@@ -135,6 +138,9 @@ def _length(value: Json) -> Any:  # noqa: ANN401 - a number or NOTHING
 def _matching(text: Json, pattern: Json, *, whole: bool) -> bool:
     if not isinstance(text, str) or not isinstance(pattern, str):
         return False
+    if len(text) > MAX_REGEX_TEXT:
+        limit = f"{MAX_REGEX_TEXT} characters"
+        raise LimitExceeded(language="JSONPath", limit=limit, reason="the text is too long for match() and search()")
     try:
         regex = linear_regex(pattern)
     except ValueError:  # RFC 9535, 2.4.6: not an I-Regexp, so it matches nothing

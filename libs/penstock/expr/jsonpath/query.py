@@ -9,6 +9,7 @@ and few selectors per bracket, a query visits a multiple of the document at wors
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from math import prod
@@ -22,30 +23,53 @@ from jsonpath.path import JSONPath
 from jsonpath.segments import JSONPathRecursiveDescentSegment, JSONPathSegment
 
 from penstock.core.model.evaluate import Json, Path
-from penstock.expr.errors import CompileError, ExpressionTooComplex, LimitExceeded
+from penstock.expr.errors import CompileError, EvaluationError, ExpressionTooComplex, LimitExceeded
 from penstock.expr.jsonpath.filters import Find, Test, rfc_inner, test_of
+from penstock.expr.values import type_name
 
 MAX_SOURCE: Final = 4096
 MAX_SELECTORS: Final = 64
 MAX_DATA_DEPTH: Final = 64
 
+_LENGTH: Final = re.compile(r"\.length\(\)$")
 _PARSER: Final = JSONPathEnvironment(strict=True)
 _Selector: TypeAlias = selectors.JSONPathSelector
 
 
 class Query(msgspec.Struct, frozen=True):
+    """A query, with the `.length()` that the RFC does not know but people write."""
+
     find: Find
     singular: bool
     """At most one node: nothing but names and indices."""
-    path: Path
-    """The names it starts with."""
+    length: bool
+    """Asked for the length of what it finds."""
+    reads: frozenset[Path]
+    """The names that it, and each query from the root inside its filters, starts with."""
+
+    def values(self, root: Json) -> list[Json]:
+        return self.find(root, root)
 
 
 @lru_cache(1024)
 def compile_query(source: str) -> Query:
-    path = _parse(source)
-    _bound(path)
-    return Query(_find(path), path.singular_query(), _prefix(path))
+    query = _LENGTH.sub("", source)
+    path = _parse(query)
+    inner = [inner for segment in path.segments for inner in _inner_queries(segment)]
+    _bound(path, inner)
+    roots = [path, *(query.path for query in inner if isinstance(query, rfc.RootFilterQuery))]
+    return Query(_find(path), path.singular_query(), query != source, frozenset(map(_prefix, roots)))
+
+
+def length_of(found: list[Json], *, singular: bool) -> int:
+    """How long the one value is, or how many were found."""
+    if not singular:
+        return len(found)
+    if not found or found[0] is None:
+        return 0
+    if isinstance(found[0], str | list | dict):
+        return len(found[0])
+    raise EvaluationError(language="JSONPath", reason=f"{type_name(found[0])} has no length")
 
 
 def _parse(source: str) -> JSONPath:
@@ -68,11 +92,10 @@ def _parse(source: str) -> JSONPath:
     return path
 
 
-def _bound(path: JSONPath) -> None:
+def _bound(path: JSONPath, inner: list[rfc.FilterQuery]) -> None:
     outer = sum(isinstance(segment, JSONPathRecursiveDescentSegment) for segment in path.segments)
     if outer > 1:
         raise _too_complex("it has several descendant segments (`..`)", "one")
-    inner = [query for segment in path.segments for query in _inner_queries(segment)]
     segments = [*path.segments, *(segment for query in inner for segment in query.path.segments)]
     if any(isinstance(s, JSONPathRecursiveDescentSegment) for query in inner for s in query.path.segments):
         raise _too_complex("it has a descendant segment (`..`) inside a filter", "none there")

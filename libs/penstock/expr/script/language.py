@@ -83,6 +83,4 @@ def compiling(language: str) -> Iterator[None]:
         raise
     except EvaluationError as error:
         limit = "what a sandbox can compile"
-        raise ExpressionTooComplex(
-            language=language, line=1, column=1, reason=error.message, limit=limit
-        ) from None
+        raise ExpressionTooComplex(language=language, line=1, column=1, reason=error.message, limit=limit) from None

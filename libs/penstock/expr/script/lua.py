@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal
@@ -14,8 +15,11 @@ from penstock.expr.script.sandbox import Recipe
 
 _LANGUAGE = "lua"
 _KEYWORDS = frozenset(
-    "and break do else elseif end false for function goto if in local nil not or repeat return then true until "
-    "while _ENV".split()
+    re.findall(
+        r"\w+",
+        "and break do else elseif end false for function goto if in local nil not or repeat return then true until "
+        "while _ENV",
+    )
 )
 
 

@@ -28,7 +28,9 @@ class Complaint(Struct, frozen=True):
     column: int | None
 
 
-class Faulty(Exception):  # noqa: N818 - not an error yet: its language knows where in the user's source it belongs
+class Faulty(Exception):
+    """Not an error to show yet: its language knows where in the user's source it belongs."""
+
     def __init__(self, complaint: Complaint) -> None:
         super().__init__(complaint)
         self.complaint = complaint
@@ -52,8 +54,8 @@ class Pool:
     async def ask(
         self, operation: Literal["check", "run", "test"], source: str, values: list[Json], limits: Limits
     ) -> Json:
-        request = (operation, source, values, limits.timeout_ms, limits.max_memory_mb)
-        frame = encode(self._recipe.language, request)
+        header = (operation, source, limits.timeout_ms, limits.max_memory_mb)
+        frame = msgspec.json.encode(header) + encode(self._recipe.language, values)
         async with self._slots:
             answer = await self._lend(frame, limits.timeout_ms / 1000 + _GRACE_SECONDS)
         if answer[:1] == b"e":
@@ -94,9 +96,7 @@ class Pool:
         try:
             return msgspec.json.decode(text, type=Complaint)
         except msgspec.DecodeError:
-            raise EvaluationError(
-                language=self._recipe.language, reason="the sandbox broke its protocol"
-            ) from None
+            raise EvaluationError(language=self._recipe.language, reason="the sandbox broke its protocol") from None
 
     def _unavailable(self, reason: str) -> SandboxUnavailable:
         return SandboxUnavailable(language=self._recipe.language, reason=reason)

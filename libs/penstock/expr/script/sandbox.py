@@ -63,7 +63,8 @@ class Sandbox(asyncio.Protocol):
                 raise SandboxUnavailable(language=recipe.language, reason=str(error)) from error
         ready = sandbox._expect()
         try:
-            await asyncio.get_running_loop().create_unix_connection(lambda: sandbox, sock=ours)
+            loop = asyncio.get_running_loop()
+            sandbox._transport, _ = await loop.create_unix_connection(lambda: sandbox, sock=ours)
             await sandbox._wait(ready, _START_SECONDS)
         except EvaluationError as error:
             raise SandboxUnavailable(language=recipe.language, reason=error.message) from error
@@ -118,10 +119,6 @@ class Sandbox(asyncio.Protocol):
         if self._end is not None:
             await asyncio.shield(self._end)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - a socket's transport writes and reads
-        self._transport = transport
-
     def data_received(self, data: bytes) -> None:
         self._received += data
         size = int.from_bytes(self._received[:4], "little")
@@ -159,5 +156,5 @@ class Sandbox(asyncio.Protocol):
 def _spawn(recipe: Recipe, stdin: socket.socket) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-I", "-S", "-c", _BOOT, recipe.engine, _INSIDE, *recipe.folders]
     return subprocess.Popen(  # noqa: S603 - our own interpreter and program
-        command, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", env={}
+        command, stdin=stdin.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", env={}
     )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from penstock.fabric.catalogue.errors import RecordConflict, TooManyEvents
 from penstock.fabric.catalogue.reading import read_through
 from penstock.fabric.catalogue.record import Record, decode, encode
-from penstock.fabric.errors import Unavailable
+from penstock.fabric.errors import TooLarge, Unavailable
 from penstock.fabric.jetstream.connection import Connection, Headers
 from penstock.fabric.jetstream.reading import Stored, read_last
 from penstock.fabric.jetstream.replies import CONFLICTS, Refused
@@ -112,9 +112,13 @@ async def _landed(
 
 async def _send(connection: Connection, records: Sequence[Outgoing], guards: Mapping[str, int], write: str) -> int:
     """One try; the last record's sequence."""
-    *before, (subject, body, headers) = _messages(records, guards, write)
-    for message in before:
-        await connection._publish(message[0], message[1], "", message[2], _OPERATION)  # noqa: SLF001 - `tell` has no headers
+    messages = _messages(records, guards, write)
+    for _, body, _ in messages:  # all before the first is sent, or the server would hold half a batch for a while
+        if len(body) > connection.message_max:
+            raise TooLarge(what=_OPERATION, size=len(body), limit=connection.message_max)
+    for subject, body, headers in messages[:-1]:
+        await connection._publish(subject, body, "", headers, _OPERATION)  # noqa: SLF001 - `tell` has no headers
+    subject, body, headers = messages[-1]
     try:
         return (await (await connection.send(subject, body, headers, _OPERATION))).seq
     except Refused as refused:

@@ -10,6 +10,9 @@ Callers of the library catch its errors; ours stay reachable as `__cause__`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from eventsourcing.persistence import (
     DataError,
     IntegrityError,
@@ -60,6 +63,10 @@ _COUNTERPARTS: dict[type[FabricError], type[PersistenceError]] = {
 }
 
 
-def counterpart(error: FabricError) -> PersistenceError:
-    """The same problem in the library's words."""
-    return _COUNTERPARTS.get(type(error), InterfaceError)(str(error))
+@contextmanager
+def in_library_words() -> Iterator[None]:
+    """Let our errors leave this block as the library's."""
+    try:
+        yield
+    except FabricError as error:
+        raise _COUNTERPARTS.get(type(error), InterfaceError)(str(error)) from error

@@ -60,15 +60,12 @@ class JetStreamAggregateRecorder(AggregateRecorder):
 
     def _hints(self, records: Sequence[Outgoing]) -> dict[str, int]:
         """Where subjects end: remembered, or nowhere because the aggregate begins here."""
+        firsts = {subject: record.version for subject, record in reversed(records)}
         hints: dict[str, int] = {}
-        for subject, record in reversed(records):
-            known = self._positions.find(subject, record.version - 1)
-            if known is None and record.version <= _INITIAL_VERSION:
-                known = 0
-            if known is None:
-                hints.pop(subject, None)
-            else:
-                hints[subject] = known
+        for subject, version in firsts.items():
+            known = self._positions.find(subject, version - 1)
+            if known is not None or version <= _INITIAL_VERSION:
+                hints[subject] = known or 0
         return hints
 
     async def _select(self, connection: Connection, originator: UUID | str, selection: Selection) -> list[StoredEvent]:
@@ -98,9 +95,10 @@ class JetStreamAggregateRecorder(AggregateRecorder):
             return await self._records(connection, subject, 1, last, limit)
         known = self._positions.find(subject, selection.gt)
         if known is not None and known <= last:
-            found = await self._records(connection, subject, known, last, limit and limit + 1)
+            found = await self._records(connection, subject, known, last, None if limit is None else limit + 1)
             if found[0][0].version == selection.gt:
                 return found
+            self._positions.forget(subject, selection.gt)
         return await self._records(connection, subject, 1, last, None)
 
     async def _records(

@@ -14,8 +14,8 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar
 
-from penstock.fabric.catalogue.errors import CatalogueClosed, counterpart
-from penstock.fabric.errors import FabricError, Unavailable
+from penstock.fabric.catalogue.errors import CatalogueClosed, in_library_words
+from penstock.fabric.errors import Unavailable
 from penstock.fabric.jetstream.connection import Connection
 from penstock.fabric.naming import Names
 from penstock.kit.config import NatsConfig
@@ -29,7 +29,7 @@ class Link:
         self.names = names
         self.application = application
         self._config = config
-        self._starting = threading.Lock()
+        self._starting = threading.RLock()  # the collector may close an application inside `start`
         self._worker: _Worker | None = None
         self._finalizer: Callable[[], object] | None = None
         self._closed = False
@@ -38,7 +38,7 @@ class Link:
         """Run `operation` on the connection and wait for it; errors come out as the library's."""
         # Every wait inside is bounded by `retry_for`; an operation may have more than one.
         seconds = 2 * self._config.retry_for + self._config.request_timeout
-        try:
+        with in_library_words():
             future = self.start(operation)
             try:
                 return future.result(seconds)
@@ -47,8 +47,6 @@ class Link:
                 raise Unavailable(operation="the catalogue", seconds=seconds) from error
             except CancelledError as error:
                 raise CatalogueClosed(application=self.application) from error
-        except FabricError as error:
-            raise counterpart(error) from error
 
     def start(self, operation: Operation[T]) -> Future[T]:
         """Run `operation` in the background; cancelling the future cancels it."""

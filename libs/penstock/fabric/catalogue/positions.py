@@ -1,4 +1,4 @@
-"""Which event is at which sequence: facts that never change, so a bounded cache of them is never stale.
+"""Which event is at which sequence: a bounded cache of facts that never change.
 
 They save a question to the server: the position of the event before a new one is the new one's guard, and the
 position of the event a snapshot was taken at is where its tail begins.
@@ -15,10 +15,13 @@ class Positions:
 
     def remember(self, subject: str, version: int, sequence: int) -> None:
         known = self._known
-        known.pop((subject, version), None)
+        self.forget(subject, version)
         known[subject, version] = sequence
         if len(known) > _LIMIT:
             del known[next(iter(known))]
+
+    def forget(self, subject: str, version: int) -> None:
+        self._known.pop((subject, version), None)
 
     def find(self, subject: str, version: int) -> int | None:
         return self._known.get((subject, version))

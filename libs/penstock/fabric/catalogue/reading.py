@@ -19,6 +19,6 @@ async def read_through(
     """Messages on `subject` from `first` up to at least `last`, which must be one of them; at most `limit`."""
     while True:
         found = await read_from(connection, stream, subject, first, limit=limit)
-        if found and (len(found) == limit or found[-1].sequence >= last):
+        if len(found) == limit or (found and found[-1].sequence >= last):
             return found
         await asyncio.sleep(_CATCH_UP)

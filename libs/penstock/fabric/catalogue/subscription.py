@@ -14,10 +14,10 @@ from typing import cast
 
 from eventsourcing.persistence import ApplicationRecorder, Notification, Subscription
 
-from penstock.fabric.catalogue.errors import CatalogueClosed, counterpart
+from penstock.fabric.catalogue.errors import CatalogueClosed, in_library_words
 from penstock.fabric.catalogue.link import Link
 from penstock.fabric.catalogue.record import decode
-from penstock.fabric.errors import FabricError, Unavailable
+from penstock.fabric.errors import Unavailable
 from penstock.fabric.jetstream.connection import Connection
 from penstock.fabric.jetstream.delivery import Delivery
 from penstock.fabric.jetstream.feed import feed
@@ -45,7 +45,8 @@ class JetStreamSubscription(Subscription[ApplicationRecorder]):
         self._room = asyncio.Event()
         self._error: Exception | None = None
         self._taking: Future[list[Notification]] | None = None
-        self._reading = link.start(self._read)
+        with in_library_words():
+            self._reading = link.start(self._read)
 
     def stop(self) -> None:
         super().stop()
@@ -61,18 +62,16 @@ class JetStreamSubscription(Subscription[ApplicationRecorder]):
         return self._taken.popleft()
 
     def _next_page(self) -> list[Notification]:
-        try:
-            self._taking = self._link.start(self._take)
-            if self._has_been_stopped:  # before there was anything to cancel
-                self._taking.cancel()
-            return self._taking.result()
-        except CancelledError as error:
-            if self._has_been_stopped:
-                return []
-            closed = CatalogueClosed(application=self._link.application)
-            raise counterpart(closed) from error
-        except FabricError as error:
-            raise counterpart(error) from error
+        with in_library_words():
+            try:
+                self._taking = self._link.start(self._take)
+                if self._has_been_stopped:  # before there was anything to cancel
+                    self._taking.cancel()
+                return self._taking.result()
+            except CancelledError as error:
+                if self._has_been_stopped:
+                    return []
+                raise CatalogueClosed(application=self._link.application) from error
 
     # -- on the loop
 

@@ -11,7 +11,7 @@ from threading import Lock
 import msgspec
 from eventsourcing.persistence import Tracking, TrackingRecorder
 
-from penstock.fabric.catalogue.errors import RecordConflict, counterpart
+from penstock.fabric.catalogue.errors import RecordConflict, in_library_words
 from penstock.fabric.catalogue.link import Link
 from penstock.fabric.catalogue.subjects import view_key
 from penstock.fabric.errors import Undecodable
@@ -50,8 +50,8 @@ class JetStreamTrackingRecorder(TrackingRecorder):
                 view = self._view(entry)
                 last = view.positions.get(name)
                 if last is not None and last >= position:
-                    conflict = RecordConflict(originator=name, version=position, last=last)
-                    raise counterpart(conflict) from conflict
+                    with in_library_words():
+                        raise RecordConflict(originator=name, version=position, last=last)
                 value = _encode(_View(view.positions | {name: position}, change(view.state)))
                 self._latest = self._save(entry, value)
                 if self._latest is not None:
@@ -79,8 +79,8 @@ class JetStreamTrackingRecorder(TrackingRecorder):
     def _view(self, entry: Entry) -> _View:
         if entry.value is None:
             return _View({}, b"")
-        try:
-            return _decode(entry.value)
-        except msgspec.DecodeError as error:
-            unreadable = Undecodable(what=f"view {self._link.application}", reason=str(error))
-            raise counterpart(unreadable) from unreadable
+        with in_library_words():
+            try:
+                return _decode(entry.value)
+            except msgspec.DecodeError as error:
+                raise Undecodable(what=f"view {self._link.application}", reason=str(error)) from error

@@ -31,7 +31,8 @@ class ObjectBlobs:
                 self._store = LocalStore(self._root, mkdir=True)
                 return
             if parts.scheme == "s3" and parts.netloc:
-                # Where and as whom comes from the environment: AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID, …
+                # Where, as whom and how patiently comes from the environment: AWS_ENDPOINT_URL,
+                # AWS_ACCESS_KEY_ID, AWS_TIMEOUT, … Client options given here would hide all of those.
                 retry = timedelta(seconds=retry_for)
                 self._store = S3Store.from_url(url, retry_config={"retry_timeout": retry})
                 return

@@ -15,11 +15,15 @@ from typing import Annotated
 
 import msgspec
 
-from penstock.fabric.errors import BlobCorrupt, Undecodable
+from penstock.fabric.errors import BlobCorrupt, Unavailable, Undecodable
 from penstock.fabric.jetstream.connection import Connection, Headers
 from penstock.fabric.jetstream.purge import purge
 from penstock.fabric.jetstream.reading import Stored, read_last
-from penstock.fabric.jetstream.replies import CONFLICTS, Refused
+from penstock.fabric.jetstream.replies import (
+    WRONG_LAST_SEQUENCE,
+    WRONG_LAST_SEQUENCE_IN_FLIGHT,
+    Refused,
+)
 from penstock.fabric.jetstream.together import together
 from penstock.fabric.ports.blobs import BlobRef
 
@@ -96,11 +100,18 @@ class StreamBlobs:
         await self._create(subject, msgspec.json.encode(manifest), _CREATE | {_FORM: _RANGES})
 
     async def _create(self, subject: str, payload: bytes, headers: Headers) -> None:
+        await self._connection.persist(lambda: self._create_once(subject, payload, headers))
+
+    async def _create_once(self, subject: str, payload: bytes, headers: Headers) -> None:
         try:
-            await self._connection.write(subject, payload, headers, "a blob")
+            await (await self._connection.send(subject, payload, headers, "a blob"))
         except Refused as refused:
-            if refused.number not in CONFLICTS:  # a conflict: it is there already
-                raise refused.as_error() from refused
+            if refused.number == WRONG_LAST_SEQUENCE:
+                return  # it is there already
+            if refused.number == WRONG_LAST_SEQUENCE_IN_FLIGHT:
+                # Someone is storing the same right now, and nobody knows yet whether that will succeed.
+                raise Unavailable(operation="a blob", seconds=0) from refused
+            raise refused.as_error() from refused
 
     async def _read(self, subject: str) -> Stored | None:
         # Any replica may answer, and one that lags may not have it yet: only the leader's no is a no.

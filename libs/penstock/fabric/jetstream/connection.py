@@ -15,13 +15,14 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 import msgspec
 import nats.errors
-from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from penstock.fabric.errors import FabricError, PermissionDenied, ServerTooOld, TooLarge, Unavailable
+from penstock.fabric.jetstream.client import Client
 from penstock.fabric.jetstream.replies import Ack, Refusal, Refused, decode_ack
 from penstock.fabric.naming import Names
 from penstock.kit.config import NatsConfig
+from penstock.kit.redact import redact
 
 REQUIRED_SERVER = (2, 12)
 _SWEEP = 0.25
@@ -65,45 +66,51 @@ class Connection:
         self._collecting: dict[str, _Collected] = {}
         self._serial = count()
         self._inbox = ""
+        self.after_reconnect: set[Callable[[], Awaitable[None]]] = set()
+        """Called when the server is back: what was asked of it before is forgotten there."""
         self._ticker: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(cls, config: NatsConfig, names: Names, *, name: str) -> Self:
         """Connect once, or raise `Unavailable`. From then on the connection heals itself."""
-        connection: Self
         client = Client()
-
-        async def on_error(error: Exception) -> None:
-            if "permissions violation" in str(error).lower():
-                connection.denied = str(error)
-
         connection = cls(client, config, names)
         where = f"a connection to {redact(config.url)}"
         try:
             await client.connect(
                 config.url.split(","),
                 name=name,
-                error_cb=on_error,
+                error_cb=connection._on_error,
+                reconnected_cb=connection._on_reconnected,
                 connect_timeout=2,
-                max_reconnect_attempts=-1,
+                max_reconnect_attempts=1,
                 reconnect_time_wait=_RECONNECT_WAIT,
                 ping_interval=10,
                 max_outstanding_pings=2,
                 pending_size=64 * 1024 * 1024,
                 flusher_queue_size=64 * 1024,
-                allow_reconnect=True,
                 **_credentials(config),
             )
-        except (OSError, nats.errors.NoServersError, nats.errors.TimeoutError, TimeoutError) as error:
+        except (OSError, nats.errors.Error, TimeoutError) as error:
+            if connection.denied is not None:
+                raise PermissionDenied(operation=where, reason=connection.denied) from error
             raise Unavailable(operation=where, seconds=2) from error
-        except nats.errors.Error as error:
-            raise PermissionDenied(operation=f"a connection to {redact(config.url)}", reason=str(error)) from error
+        client.options["max_reconnect_attempts"] = -1  # bounded until it stood once, then for ever
         try:
             await connection._begin()
         except BaseException:
             await client.close()
             raise
         return connection
+
+    async def _on_error(self, error: Exception) -> None:
+        text = str(error).lower()
+        if "permissions violation" in text or "authorization" in text or "authentication" in text:
+            self.denied = str(error)
+
+    async def _on_reconnected(self) -> None:
+        for callback in tuple(self.after_reconnect):
+            await callback()
 
     async def _begin(self) -> None:
         if _version(self.server.version) < REQUIRED_SERVER:
@@ -322,14 +329,8 @@ def _credentials(config: NatsConfig) -> dict[str, Any]:
     return options
 
 
-def redact(url: str) -> str:
-    """A URL without the credentials in it."""
-    scheme, mark, rest = url.rpartition("://")
-    return scheme + mark + rest.rpartition("@")[2]
-
-
 def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.partition("-")[0].split(".") if part.isdigit())
 
 
-__all__ = ["Connection", "Headers", "ServerInfo", "redact"]
+__all__ = ["Connection", "Headers", "ServerInfo"]

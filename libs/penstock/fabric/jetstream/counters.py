@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
+from itertools import starmap
 from typing import Any
 
 import msgspec
 
 from penstock.fabric.errors import Undecodable
-from penstock.fabric.jetstream.connection import Connection
+from penstock.fabric.jetstream.connection import Connection, Headers
 from penstock.fabric.jetstream.feed import feed
 from penstock.fabric.jetstream.purge import purge
 from penstock.fabric.jetstream.reading import read_last, read_lasts
@@ -41,13 +42,12 @@ class JetStreamCounters:
         self._prefix = f"$KV.{connection.names.counters}."
 
     async def add(self, key: CounterKey, amount: int, *, operation: str) -> int:
-        ack = await self._increase(Increment(key, amount, operation))
+        ack = await self._increase(*self._message(Increment(key, amount, operation)))
         return await self.read(key) if ack.val is None else int(ack.val)
 
     async def add_many(self, increments: Sequence[Increment]) -> list[int]:
-        for increment in increments:
-            check_increment(increment)
-        acks = await together(map(self._increase, increments), _AT_ONCE)
+        messages = [self._message(increment) for increment in increments]  # all are checked before one is sent
+        acks = await together(starmap(self._increase, messages), _AT_ONCE)
         # A repeated increment is acknowledged without a value.
         repeated = {increment.key for increment, ack in zip(increments, acks, strict=True) if ack.val is None}
         values = await self.read_many(repeated)
@@ -77,7 +77,7 @@ class JetStreamCounters:
         return divergence(key, expected, await self.read(key))
 
     async def trim(self) -> int:
-        info = await self._info(0)
+        info = await self._info()
         window = timedelta(microseconds=info["config"]["duplicate_window"] // 1_000)
         # By the server's clock, which is the one that ids age by.
         horizon = await self._first_since(datetime.fromisoformat(info["ts"]) - window)
@@ -94,12 +94,14 @@ class JetStreamCounters:
     def _subject(self, key: CounterKey) -> str:
         return f"{self._prefix}{token(key.tenant, 'tenant')}.{check_id(key.name, 'counter')}"
 
-    async def _increase(self, increment: Increment) -> Ack:
+    def _message(self, increment: Increment) -> tuple[str, Headers]:
         check_increment(increment)
         subject = self._subject(increment.key)
         # The server remembers ids per stream; with the subject in it, an operation may touch many counters.
         identity = sha256(f"{subject}\0{increment.operation}".encode()).hexdigest()[:32]
-        headers = {"Nats-Incr": f"{increment.amount:+d}", "Nats-Msg-Id": identity}
+        return subject, {"Nats-Incr": f"{increment.amount:+d}", "Nats-Msg-Id": identity}
+
+    async def _increase(self, subject: str, headers: Headers) -> Ack:
         try:
             return await self._connection.write(subject, b"", headers, "an increment")
         except Refused as refused:
@@ -118,20 +120,19 @@ class JetStreamCounters:
 
     async def _subjects_with_history(self) -> list[str]:
         found: list[str] = []
-        seen = 0
-        while page := (await self._info(seen))["state"].get("subjects"):
+        pattern, seen = f"{self._prefix}>", 0
+        while page := (await self._info({"subjects_filter": pattern, "offset": seen}))["state"].get("subjects"):
             found += (subject for subject, messages in page.items() if messages > 1)
             seen += len(page)
         return found
 
-    async def _info(self, offset: int) -> dict[str, Any]:
-        request = {"subjects_filter": f"{self._prefix}>", "offset": offset}
+    async def _info(self, request: dict[str, Any] | None = None) -> dict[str, Any]:
         try:
             return await self._ask(f"STREAM.INFO.{self._stream}", request)
         except Refused as refused:
             raise refused.as_error() from refused
 
-    async def _ask(self, api: str, request: dict[str, Any]) -> dict[str, Any]:
+    async def _ask(self, api: str, request: dict[str, Any] | None) -> dict[str, Any]:
         return await self._connection.persist(lambda: self._connection.api(api, request))
 
 

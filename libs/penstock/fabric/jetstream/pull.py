@@ -54,8 +54,8 @@ class Pull:
     async def start(self) -> None:
         self._inbox = self._connection.client.new_inbox()
         self._unsubscribe = await self._connection.subscribe(self._inbox, self._on_message)
-        self._heard = asyncio.get_running_loop().time()
-        await self._ask()
+        self._connection.after_reconnect.add(self._ask_again)
+        await self._ask_again()
         self._watchdog = asyncio.create_task(self._watch(), name=f"pull {self._consumer}")
 
     async def take(self, limit: int) -> list[Delivery]:
@@ -80,6 +80,7 @@ class Pull:
         """Stop asking, and hand back at once what nobody took: another puller need not wait for the lease."""
         self._stopped = True
         self._arrived.set()
+        self._connection.after_reconnect.discard(self._ask_again)
         if self._watchdog is not None:
             self._watchdog.cancel()
         if self._unsubscribe is not None:
@@ -102,6 +103,12 @@ class Pull:
             await self._connection.tell(self._subject, msgspec.json.encode(request), self._inbox)
         except Unavailable:
             self._asked -= room
+
+    async def _ask_again(self) -> None:
+        """What was asked for before is not coming any more."""
+        self._asked = 0
+        self._heard = asyncio.get_running_loop().time()
+        await self._ask()
 
     async def _on_message(self, message: Msg) -> None:
         self._heard = asyncio.get_running_loop().time()
@@ -144,9 +151,7 @@ class Pull:
                     return
             except FabricError:
                 continue
-            self._asked = 0
-            self._heard = loop.time()
-            await self._ask()
+            await self._ask_again()
 
     def _lose(self) -> None:
         self._gone = True

@@ -14,6 +14,7 @@ import msgspec
 from nats.aio.msg import Msg
 
 from penstock.fabric.errors import RequestRefused, Unavailable
+from penstock.fabric.jetstream.client import parse_headers
 from penstock.fabric.jetstream.connection import Connection
 from penstock.fabric.jetstream.replies import MESSAGE_NOT_FOUND, Refused
 
@@ -101,7 +102,7 @@ async def _ask_leader(connection: Connection, stream: str, request: dict[str, An
         sequence=message["seq"],
         subject=message["subject"],
         data=b64decode(message.get("data", "")),
-        headers=_parse(b64decode(message.get("hdrs", ""))),
+        headers=parse_headers(b64decode(message.get("hdrs", ""))),
         time=message["time"],
     )
 
@@ -125,8 +126,3 @@ def _stored(reply: Msg) -> Stored:
         headers,
         headers["Nats-Time-Stamp"],
     )
-
-
-def _parse(raw: bytes) -> dict[str, str]:
-    lines = (line.partition(":") for line in raw.decode().split("\r\n")[1:] if line)
-    return {name: value.strip() for name, _, value in lines}

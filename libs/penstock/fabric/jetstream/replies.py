@@ -17,7 +17,8 @@ OVERLAPPING_WORK_QUEUE_CONSUMER = 10100
 CONFLICTS = frozenset({WRONG_LAST_SEQUENCE, WRONG_LAST_SEQUENCE_IN_FLIGHT})
 
 _FULL = frozenset({10023, 10028, 10047, 10122})
-_AWAY = frozenset({10005, 10008, 10009, 10118, 10120})
+_AWAY = frozenset({10005, 10008, 10009, 10118, 10120, 10158})
+"""10158: a message of the same id is still on its way through the cluster; asking again tells what became of it."""
 _MESSAGE_TOO_LARGE = frozenset({10054, 10097})
 
 

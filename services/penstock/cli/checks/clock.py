@@ -24,5 +24,4 @@ def compare(server: str, theirs: Instant, before: Instant, after: Instant) -> Fi
     skew = max(0, before - theirs, theirs - after) / SECOND
     if skew < _WARN:
         return ok(check, f"agrees within {max(skew, (after - before) / SECOND):.3f} s")
-    status = "warn" if skew < _FAIL else "fail"
-    return Finding(check, status, f"differs by {skew:.1f} s", _FIX)
+    return Finding(check, "warn" if skew < _FAIL else "fail", f"differs by {skew:.1f} s", _FIX)

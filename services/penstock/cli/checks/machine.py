@@ -44,8 +44,8 @@ def disk(data: Path, free: int) -> Finding:
     detail = f"{free / _GIB:.1f} GiB free for {data}"
     if free >= _DISK_WARN:
         return ok("disk", detail)
-    status = "fail" if free < _DISK_FAIL else "warn"
-    return Finding("disk", status, detail, "Make room, or choose another folder with `--data-dir`.")
+    fix = "Make room, or choose another folder with `--data-dir`."
+    return Finding("disk", "fail" if free < _DISK_FAIL else "warn", detail, fix)
 
 
 def _existing(path: Path) -> Path:

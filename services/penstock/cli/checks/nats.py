@@ -29,9 +29,10 @@ async def check(patient: Patient) -> list[Finding]:
     config = msgspec.structs.replace(patient.config.nats, request_timeout=_PATIENCE, retry_for=_PATIENCE)
     fabric = patient.config.fabric
     try:
-        connection = await Connection.open(config, Names(fabric.prefix, fabric.shards), name="doctor")
-    except Unavailable as error:
-        fix = f"Start one with `penstock dev`, or name the right one with `--nats`. {error.hint}"
+        async with asyncio.timeout(2 * _PATIENCE):
+            connection = await Connection.open(config, Names(fabric.prefix, fabric.shards), name="doctor")
+    except (Unavailable, TimeoutError):
+        fix = "Start one with `penstock dev`, or name the right one with `--nats`."
         return [Finding("nats", "fail", f"no answer from {redact(config.url)}", fix)]
     except PenstockError as error:
         return [failed("nats", error)]
@@ -51,18 +52,14 @@ async def _jetstream(connection: Connection, patient: Patient) -> list[Finding]:
         return [Finding("jetstream", "fail", "does not answer", fix)]
     except PenstockError as error:
         return [failed("jetstream", error)]
-    told = monitor_of(patient)
+    url = patient.monitor or (patient.stack.nats_monitor if patient.stack else None)
     before = now()
-    varz = await asyncio.to_thread(monitor.page, told, "varz")
+    varz = await asyncio.to_thread(monitor.page, url, "varz")
     after = now()
     findings = [level(account["api"].get("level", 0)), topology(reports), durability(varz)]
     if varz is not None:
         findings.append(clock.compare("nats", clock.instant(datetime.fromisoformat(varz["now"])), before, after))
     return findings
-
-
-def monitor_of(patient: Patient) -> str | None:
-    return patient.monitor or (patient.stack.nats_monitor if patient.stack else None)
 
 
 def level(found: int) -> Finding:

@@ -12,6 +12,7 @@ import os
 import resource
 import signal
 import sys
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,15 +42,27 @@ class Allowance:
     """Sets the kernel's limits to one run: a second line behind the engine's own and the parent's clock."""
 
     def __init__(self) -> None:
-        with open("/proc/self/statm", "rb") as statm:  # noqa: PTH123 - pathlib would double the worker's imports
-            self._base = int(statm.read().split()[0]) * resource.getpagesize()
+        self._base = _address_space()
+        self._memory_mb = 0
+        self._until = 0.0
 
     def grant(self, timeout_ms: int, max_memory_mb: int) -> None:
-        memory = min(self._base + (max_memory_mb + _HEADROOM_MIB) * _MIB, _CEILING_MIB * _MIB)
-        resource.setrlimit(resource.RLIMIT_AS, (memory, _CEILING_MIB * _MIB))
-        used = os.times()
-        seconds = int(used.user + used.system + timeout_ms / 1000) + 2
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
+        if max_memory_mb != self._memory_mb:
+            self._memory_mb = max_memory_mb
+            memory = min(self._base + (max_memory_mb + _HEADROOM_MIB) * _MIB, _CEILING_MIB * _MIB)
+            resource.setrlimit(resource.RLIMIT_AS, (memory, _CEILING_MIB * _MIB))
+        needed = time.process_time() + timeout_ms / 1000
+        if not needed < self._until < needed + 2:
+            self._until = int(needed) + 2
+            resource.setrlimit(resource.RLIMIT_CPU, (self._until, resource.RLIM_INFINITY))
+
+
+def _address_space() -> int:
+    try:
+        with open("/proc/self/statm", "rb") as statm:  # noqa: PTH123 - pathlib would double the imports
+            return int(statm.read().split()[0]) * resource.getpagesize()
+    except OSError:  # no Linux: a guess that no interpreter exceeds
+        return 512 * _MIB
 
 
 def _granted(measure: Callable[[], None]) -> bool:

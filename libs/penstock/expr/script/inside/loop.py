@@ -1,8 +1,9 @@
 """The loop of a sandbox process: one request in, one answer out, over the socket on file descriptor 0.
 
-A frame is four bytes of length and that many bytes of JSON. An answer starts with one letter more:
-`v` a value, `e` an error as `{"kind", "reason", "line", "column"}`. JSON alone crosses the border: whatever a
-script makes of this process, all it can hand to the parent is text.
+A frame is four bytes of length and that many bytes. A request is two JSON texts: what to do, and the list of
+argument values. An answer is one letter and one JSON text: `v` a value, `e` an error as
+`{"kind", "reason", "line", "column"}`. Only text crosses the border: whatever a script makes of this process,
+its parent has nothing to trust but a parser.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from typing import Any, Protocol
 from penstock.expr.script.inside.jail import Allowance, enter
 
 _SOCKET = 0
-_MAX_RESULT = 1 << 20
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+_decoder = json.JSONDecoder()
 
 
-class Fault(Exception):  # noqa: N818 - an answer, not a failure of this process
+def decode(text: str) -> Any:  # noqa: ANN401 - any JSON
+    return _decoder.raw_decode(text)[0]
+
+
+class Fault(Exception):
     """The script is at fault: `kind` is compile, error or limit."""
 
     def __init__(self, kind: str, reason: str, line: int | None = None, column: int | None = None) -> None:
@@ -29,9 +34,10 @@ class Fault(Exception):  # noqa: N818 - an answer, not a failure of this process
 class Engine(Protocol):
     def check(self, source: str) -> None: ...
 
-    def run(self, source: str, values: list[Any], max_memory_mb: int) -> Any: ...  # noqa: ANN401 - any JSON
+    def run(self, source: str, values: str, max_memory_mb: int) -> str:
+        """From the arguments as JSON text to the result as JSON text."""
 
-    def test(self, source: str, values: list[Any], max_memory_mb: int) -> bool: ...
+    def test(self, source: str, values: str, max_memory_mb: int) -> bool: ...
 
     def tidy(self) -> None:
         """Called after the answer is sent: give back memory."""
@@ -39,42 +45,36 @@ class Engine(Protocol):
 
 def serve(engine: Engine) -> None:
     allowance = Allowance()
-    _send(b"v", _encode(enter()))
+    _send(b"v", encode(enter()))
     while True:
-        operation, source, values, timeout_ms, max_memory_mb = json.loads(_receive())
+        request = _receive()
+        (operation, source, timeout_ms, max_memory_mb), end = _decoder.raw_decode(request)
         allowance.grant(timeout_ms, max_memory_mb)
-        _send(*_answer(engine, operation, source, values, max_memory_mb))
+        _send(*_answer(engine, operation, source, request[end:], max_memory_mb))
         engine.tidy()
 
 
-def _answer(engine: Engine, operation: str, source: str, values: list[Any], memory: int) -> tuple[bytes, str]:
+def _answer(engine: Engine, operation: str, source: str, values: str, memory: int) -> tuple[bytes, str]:
     try:
-        if operation == "check":
-            engine.check(source)
-            return b"v", "null"
+        if operation == "run":
+            return b"v", engine.run(source, values, memory)
         if operation == "test":
-            return b"v", _encode(engine.test(source, values, memory))
-        text = _encode(engine.run(source, values, memory))
-        if len(text) > _MAX_RESULT:
-            raise Fault("limit", "result size")
+            return b"v", "true" if engine.test(source, values, memory) else "false"
+        engine.check(source)
     except Fault as fault:
-        return b"e", _encode(fault.answer)
+        return b"e", encode(fault.answer)
     except MemoryError:
-        return b"e", _encode(Fault("limit", "memory").answer)
-    except RecursionError:
-        return b"e", _encode(Fault("limit", "nesting").answer)
-    except (TypeError, ValueError) as error:  # what the encoder says of NaN, of cycles, of things that are no JSON
-        return b"e", _encode(Fault("error", f"the result is not JSON: {error}").answer)
-    return b"v", text
+        return b"e", encode(Fault("limit", "memory").answer)
+    return b"v", "null"
 
 
-def _receive() -> bytes:
+def _receive() -> str:
     size = int.from_bytes(_read(4), "little")
-    return _read(size)
+    return _read(size).decode()
 
 
 def _read(size: int) -> bytes:
-    data = os.read(_SOCKET, size)
+    data = b""
     while len(data) < size:
         more = os.read(_SOCKET, size - len(data))
         if not more:  # the parent is gone
@@ -84,7 +84,7 @@ def _read(size: int) -> bytes:
 
 
 def _send(letter: bytes, text: str) -> None:
-    data = letter + text.encode("utf-8", "backslashreplace")
-    data = len(data).to_bytes(4, "little") + data
-    while data:
-        data = data[os.write(_SOCKET, data) :]
+    body = letter + text.encode()
+    frame = memoryview(len(body).to_bytes(4, "little") + body)
+    while frame:
+        frame = frame[os.write(_SOCKET, frame) :]

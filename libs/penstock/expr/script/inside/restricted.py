@@ -9,21 +9,20 @@ import ast
 import builtins
 import math
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from RestrictedPython import compile_restricted_exec, safe_builtins
-from RestrictedPython.Guards import (
-    full_write_guard,
-    guarded_iter_unpack_sequence,
-    guarded_unpack_sequence,
-    safer_getattr_raise,
-)
+from RestrictedPython import Guards
+from RestrictedPython.compile import compile_restricted_exec
 
-from penstock.expr.script.inside.loop import Fault
+from penstock.expr.script.inside.loop import Fault, decode, encode
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
 _FILE = "<script>"
 _PLAIN = "all any dict enumerate filter frozenset iter list map max min next reversed set sorted sum tuple zip"
-_INPLACE = {
+_INPLACE: dict[str, Callable[[Any, Any], Any]] = {
     "+=": operator.iadd,
     "-=": operator.isub,
     "*=": operator.imul,
@@ -41,24 +40,31 @@ _INPLACE = {
 
 class Restricted:
     def check(self, source: str) -> None:
-        self._compile(source)
+        _guard(lambda: self._define(source))
 
-    def run(self, source: str, values: list[Any], max_memory_mb: int) -> Any:  # noqa: ANN401, ARG002 - any JSON; the kernel counts
-        code = self._compile(source)
-        names = _globals()
+    def run(self, source: str, values: str, max_memory_mb: int) -> str:  # noqa: ARG002 - the kernel counts
+        value = _guard(lambda: self._define(source)(*decode(values)))
         try:
-            exec(code, names)  # noqa: S102 - what this process is for
-            return names["evaluate"](*values)
-        except MemoryError:
-            raise Fault("limit", "memory") from None
-        except BaseException as error:  # noqa: BLE001 - a script may raise anything
-            raise Fault("error", _describe(error), _line(error)) from None
+            text = encode(value)
+        except RecursionError:
+            raise Fault("limit", "nesting") from None
+        except (TypeError, ValueError) as error:  # what the encoder says of NaN, cycles, things that are no JSON
+            raise Fault("error", f"the result is not JSON: {error}") from None
+        return text
 
-    def test(self, source: str, values: list[Any], max_memory_mb: int) -> bool:
-        return bool(self.run(source, values, max_memory_mb))
+    def test(self, source: str, values: str, max_memory_mb: int) -> bool:  # noqa: ARG002 - the kernel counts
+        return _guard(lambda: bool(self._define(source)(*decode(values))))
 
     def tidy(self) -> None:
         pass
+
+    def _define(self, source: str) -> Callable[..., Any]:
+        names = _globals()
+        exec(self._compile(source), names)  # noqa: S102 - what this process is for
+        evaluate: Callable[..., Any] | None = names.get("evaluate")
+        if evaluate is None:
+            raise Fault("error", "`evaluate` is not defined")
+        return evaluate
 
     def _compile(self, source: str) -> Any:  # noqa: ANN401 - a code object
         try:
@@ -73,6 +79,19 @@ class Restricted:
             line = where.removeprefix("Line ")
             raise Fault("compile", reason or where, int(line) if line.isdigit() else None)
         return compiled.code
+
+
+def _guard(action: Callable[[], T]) -> T:
+    try:
+        return action()
+    except Fault:
+        raise
+    except MemoryError:
+        raise Fault("limit", "memory") from None
+    except RecursionError:
+        raise Fault("limit", "recursion") from None
+    except BaseException as error:  # noqa: BLE001 - a script may raise anything
+        raise Fault("error", _describe(error), _line(error)) from None
 
 
 class _Silence:
@@ -98,17 +117,17 @@ def _inplace(symbol: str, left: Any, right: Any) -> Any:  # noqa: ANN401 - any v
 def _globals() -> dict[str, Any]:
     names = {name: getattr(builtins, name) for name in _PLAIN.split()}
     return {
-        "__builtins__": {**safe_builtins, **names, "__import__": _import},
+        "__builtins__": {**Guards.safe_builtins, **names, "__import__": _import},
         "__name__": "script",
         "__metaclass__": type,
-        "_getattr_": safer_getattr_raise,
+        "_getattr_": Guards.safer_getattr_raise,
         "_getitem_": operator.getitem,
         "_getiter_": iter,
         "_inplacevar_": _inplace,
-        "_iter_unpack_sequence_": guarded_iter_unpack_sequence,
+        "_iter_unpack_sequence_": Guards.guarded_iter_unpack_sequence,
         "_print_": _Silence,
-        "_unpack_sequence_": guarded_unpack_sequence,
-        "_write_": full_write_guard,
+        "_unpack_sequence_": Guards.guarded_unpack_sequence,
+        "_write_": Guards.full_write_guard,
     }
 
 
