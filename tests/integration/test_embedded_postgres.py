@@ -46,13 +46,14 @@ async def test_nobody_gets_in_without_the_password(server: PostgresServer) -> No
 @pytest.mark.parametrize("end", ["stop", "kill"])
 async def test_a_restart_keeps_address_and_data(server: PostgresServer, end: str) -> None:
     dsn = server.dsn
-    await query(server, f"CREATE TABLE kept_{end} AS SELECT 42 AS answer")
+    await query(server, "DROP TABLE IF EXISTS kept")
+    await query(server, "CREATE TABLE kept AS SELECT 42 AS answer")
     children = descendants(server.pid)
     getattr(server, end)()
     await eventually(lambda: not any(map(is_alive, children)), timeout=30)
     server.start()
     assert server.dsn == dsn
-    assert await query(server, f"SELECT answer FROM kept_{end}") == 42
+    assert await query(server, "SELECT answer FROM kept") == 42
 
 
 @as_root

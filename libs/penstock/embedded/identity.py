@@ -35,10 +35,10 @@ class Identity(msgspec.Struct, frozen=True):
     def assume(self) -> None:
         """In the child, between fork and exec."""
         os.setgroups([])
-        os.setresgid(self.gid, self.gid, self.gid)
+        os.setgid(self.gid)
         if self.capability is not None:
             _libc.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0)
-        os.setresuid(self.uid, self.uid, self.uid)
+        os.setuid(self.uid)
         if self.capability is not None:
             _keep(self.capability)
 

@@ -20,36 +20,37 @@ def free_port() -> int:
 
 
 def free_ports(count: int) -> list[int]:
-    """Distinct ports, all bound at once before any is let go."""
+    """Distinct ports, all held at once before any is let go."""
     with contextlib.ExitStack() as held:
-        return [held.enter_context(_bound()).getsockname()[1] for _ in range(count)]
+        return [held.enter_context(_taken()).getsockname()[1] for _ in range(count)]
 
 
 def is_free(port: int, host: str = LOOPBACK) -> bool:
-    with _listener() as listener:
-        try:
-            listener.bind((host, port))
-        except OSError:
-            return False
-        return True
+    try:
+        _listen(host, port).close()
+    except OSError:
+        return False
+    return True
 
 
-def _bound() -> socket.socket:
+def _taken() -> socket.socket:
     for port in random.sample(_RANGE, _ATTEMPTS):
-        listener = _listener()
-        try:
-            listener.bind((LOOPBACK, port))
-        except OSError:
-            listener.close()
-        else:
-            return listener
-    listener = _listener()
-    listener.bind((LOOPBACK, 0))
-    return listener
+        with contextlib.suppress(OSError):
+            return _listen(LOOPBACK, port)
+    return _listen(LOOPBACK, 0)
 
 
-def _listener() -> socket.socket:
-    """As servers bind: what lingers of closed connections does not count as taken."""
+def _listen(host: str, port: int) -> socket.socket:
+    """As servers do: what lingers of closed connections does not count as taken.
+
+    Binding alone would not hold a port: with the same option set, another could bind it too.
+    """
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(1)
+    except OSError:
+        listener.close()
+        raise
     return listener

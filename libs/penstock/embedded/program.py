@@ -48,12 +48,12 @@ class Program(msgspec.Struct, frozen=True):
 def _before_exec(program: Program) -> Callable[[], None]:
     """Runs between fork and exec, so everything it needs is looked up before."""
     parent = os.getpid()
-    prctl, linux = _libc.prctl, sys.platform == "linux"
+    prctl = _libc.prctl if sys.platform == "linux" else None
 
     def prepare() -> None:
         if program.identity is not None:
             program.identity.assume()
-        if linux:  # after the identity: changing that clears it
+        if prctl is not None:  # after the identity: changing that clears it
             prctl(_PR_SET_PDEATHSIG, program.death_signal)
             if os.getppid() != parent:  # it died before we asked
                 os._exit(1)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from penstock.core.model.evaluate import Json, Variables
 from penstock.expr.errors import EvaluationError
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _NAMES: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (type(None), "null"),
@@ -24,23 +27,26 @@ def type_name(value: object) -> str:
     return next((name for types, name in _NAMES if isinstance(value, types)), "a type")
 
 
+def moment(instant: int) -> datetime:
+    """An `Instant` as engines know time."""
+    return EPOCH + timedelta(microseconds=instant)
+
+
 def follow(variables: Variables, path: tuple[str | int, ...], language: str) -> Json:
     """The value at the end of a path of fields and list positions. What is not there is an error."""
     value: Json = variables
     for at, step in enumerate(path):
-        if isinstance(step, str) and isinstance(value, dict):
-            found = step in value
-        elif isinstance(step, int) and isinstance(value, list):
-            found = 0 <= step < len(value)
-        else:
-            reason = f"`{_text(path[:at])}` is {type_name(value)}, so it has no `{step}`"
-            raise EvaluationError(language=language, reason=reason)
-        if not found:
-            where = f" in `{_text(path[:at])}`" if at else " here"
-            raise EvaluationError(language=language, reason=f"there is no `{step}`{where}")
-        value = value[step]
+        try:
+            if isinstance(step, int) and (step < 0 or not isinstance(value, list)):
+                raise TypeError  # noqa: TRY301 - Python would count from the end, or into a string
+            value = value[step]
+        except (LookupError, TypeError) as error:
+            raise EvaluationError(language=language, reason=_missing(path, at, value, error)) from None
     return value
 
 
-def _text(path: tuple[str | int, ...]) -> str:
-    return ".".join(map(str, path))
+def _missing(path: tuple[str | int, ...], at: int, value: Json, error: Exception) -> str:
+    step, parent = path[at], ".".join(map(str, path[:at]))
+    if isinstance(error, TypeError):
+        return f"`{parent}` is {type_name(value)}, so it has no `{step}`"
+    return f"there is no `{step}` {f'in `{parent}`' if parent else 'here'}"

@@ -66,23 +66,19 @@ class DevStack:
         assert found is not None  # noqa: S101 - `eventually` returns what is true
         return found
 
-    def await_restart(self, name: str, timeout: float = 60.0) -> Service:
-        """Until the child is ready again as another process than now."""
-        before = self.service(name).restarts
+    def crash(self, name: str, timeout: float = 60.0) -> Service:
+        """Kill a child without warning; the child once it is back."""
+        before = self.service(name)
+        assert before.pid is not None, f"{name} does not run"  # noqa: S101 - a mistake in a test
+        os.kill(before.pid, signal.SIGKILL)
 
-        def restarted() -> Service | None:
+        def back() -> Service | None:
             service = self.service(name)
-            return service if service.restarts > before and service.status == "ready" else None
+            return service if service.restarts > before.restarts and service.status == "ready" else None
 
-        found = eventually_sync(restarted, timeout)
+        found = eventually_sync(back, timeout)
         assert found is not None  # noqa: S101 - `eventually` returns what is true
         return found
-
-    def kill_child(self, name: str) -> int:
-        pid = self.service(name).pid
-        assert pid is not None, f"{name} does not run"  # noqa: S101 - a mistake in a test
-        os.kill(pid, signal.SIGKILL)
-        return pid
 
     def wait(self, timeout: float = 30.0) -> int:
         return self.process.wait(timeout)

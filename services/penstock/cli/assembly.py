@@ -105,7 +105,7 @@ class Assembly:
         data = self._wanted.data / "nats"
         self._nats = NatsServer(data, port=self._server_port("nats"), durability=self._wanted.durability)
         self.settings["nats.url"] = self._nats.url
-        return _Part("nats", self._nats.url, data, self._nats)
+        return _Part("nats", f"{LOOPBACK}:{self._nats.port}", data, self._nats)
 
     def _postgres_part(self) -> _Part:
         if self._wanted.postgres is not None:
@@ -115,7 +115,7 @@ class Assembly:
         server = PostgresServer(data, port=self._server_port("postgres"))
         server.prepare()
         self.settings["postgres.dsn"] = server.dsn
-        return _Part("postgres", redact(server.dsn), data, server)
+        return _Part("postgres", f"{LOOPBACK}:{server.port}", data, server)
 
     def _role_part(self, role: Role) -> _Part:
         environment = {ENV_FILE: str(self._wanted.config.resolve())} if self._wanted.config else {}

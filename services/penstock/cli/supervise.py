@@ -33,7 +33,8 @@ async def supervise(assembly: Assembly, data: Path, terminal: Terminal, announce
         asked.set()
 
     supervisor = Supervisor(assembly.children, on_line=terminal.line, on_change=on_change, grace=_GRACE)
-    for number in _STOP:
+    detached = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup: the terminal may go, we stay
+    for number in _STOP[:-1] if detached else _STOP:
         asyncio.get_running_loop().add_signal_handler(number, on_signal)
     starting = asyncio.create_task(supervisor.start())
     stopping = asyncio.create_task(asked.wait())

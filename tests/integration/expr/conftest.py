@@ -1,13 +1,15 @@
-"""One set of sandboxes per test file, and a watch on the event loop that uses them."""
+"""One set of sandboxes per test file, and a file on the host that no script may read."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from penstock.expr.script import Scripts
+from tests.integration.expr.hostile import CANARY_SONG
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -16,7 +18,25 @@ async def scripts() -> AsyncIterator[Scripts]:
         yield opened
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def restricted() -> AsyncIterator[Scripts]:
+    async with Scripts(processes=2, python="restricted") as opened:
+        yield opened
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=["monty", "restricted"])
 async def python(request: pytest.FixtureRequest) -> AsyncIterator[Scripts]:
     async with Scripts(processes=2, python=request.param) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def canary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that anyone on this machine may read, but no script."""
+    folder = tmp_path_factory.mktemp("host")
+    for parent in (folder, *folder.parents[:2]):
+        parent.chmod(0o755)
+    path = folder / "canary.txt"
+    path.write_text(CANARY_SONG)
+    path.chmod(0o644)
+    return path

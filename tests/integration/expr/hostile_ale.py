@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.expr.errors import CompileError, ExpressionTooComplex, ExprError
+from penstock.expr.errors import CompileError, ExprError, ExpressionTooComplex
 
 ALE: dict[str, tuple[str, type[Exception] | object]] = {
     "open": ('(open "CANARY")', CompileError),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from penstock.expr.errors import CompileError, EvaluationError, ExpressionTooComplex, ExprError, LimitExceeded
+from penstock.expr.errors import CompileError, EvaluationError, ExprError, ExpressionTooComplex, LimitExceeded
+
+HARMLESS = object
+"""Engines differ: refused by one, worth nothing in the other."""
 
 PYTHON: dict[str, tuple[str, type[Exception] | object]] = {
     # reaching for the host
@@ -44,11 +47,18 @@ PYTHON: dict[str, tuple[str, type[Exception] | object]] = {
     "format map": ("return '{x.__class__}'.format_map({'x': 1})", ExprError),
     "format by class": ("return str.format('{0.__class__.__subclasses__}', 1)", ExprError),
     "fstring": ("return f'{().__class__.__base__.__subclasses__()}'", ExprError),
-    "match class": ("match 1:\n    case int(__class__=c):\n        return c.__subclasses__()", ExprError),
+    "match class": (
+        "match 1:\n    case int(__class__=c):\n        return c.__subclasses__()\nraise ValueError",
+        ExprError,
+    ),
     "type of type": ("return type(type(1)).__subclasses__(type)", ExprError),
     "vars": ("return vars(int)['__add__'].__objclass__.__subclasses__()", ExprError),
     "globals": ("return globals()['__builtins__'].open", ExprError),
-    "metaclass": ("class M(type):\n    def __getattr__(s, n): return open\nclass C(metaclass=M): pass\nreturn C.x('CANARY').read()", ExprError),
+    "metaclass": (
+        "class M(type):\n    def __getattr__(s, n): return open\n"
+        "class C(metaclass=M): pass\nreturn C.x('CANARY').read()",
+        ExprError,
+    ),
     "wrapper": ("global evaluate\nevaluate = open\nreturn evaluate('CANARY').read()", ExprError),
     # never ending
     "loop": ("while True: pass", LimitExceeded),
@@ -85,11 +95,11 @@ PYTHON: dict[str, tuple[str, type[Exception] | object]] = {
     "deep parentheses": ("return " + "(" * 10_000 + ")" * 10_000, CompileError),
     "deep lists": ("return " + "[" * 10_000 + "]" * 10_000, CompileError),
     "deep unary": ("return " + "-" * 10_000 + "1", ExprError),
-    "deep blocks": ("".join(" " * i + "if 1:\n" for i in range(120)) + " " * 120 + "return 1", CompileError),
-    "null byte": ("return '\0'", ExprError),
+    "deep blocks": ("".join(" " * i + "if 1:\n" for i in range(300)) + " " * 300 + "return 1", CompileError),
+    "null byte": ("return '\0'", HARMLESS),
     "unclosed": ('return """', CompileError),
     "dedent": ("return 1\n  return 2", CompileError),
-    "breaking out": ("x = f'''{\n'''\nimport os'''}'''", ExprError),
+    "breaking out": ("x = f'''{\n'''\nimport os'''}'''", HARMLESS),
     # results
     "nan": ("return float('nan')", EvaluationError),
     "infinity": ("return [1e308 * 10]", EvaluationError),
@@ -102,6 +112,6 @@ PYTHON: dict[str, tuple[str, type[Exception] | object]] = {
     "function": ("return len", EvaluationError),
     "generator": ("yield 1", EvaluationError),
     "tuple key": ("return {(1, 2): 3}", EvaluationError),
-    "lone surrogate": ("return '\\ud800'", EvaluationError),
-    "lying class": ("class Liar:\n    def __bool__(self): raise ValueError\nreturn Liar()", EvaluationError),
+    "lone surrogate": ("return '\\ud800'", HARMLESS),
+    "lying class": ("class Liar:\n    def __bool__(self): raise ValueError\nreturn Liar()", ExprError),
 }

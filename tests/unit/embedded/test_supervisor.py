@@ -32,7 +32,7 @@ class FakeChild:
             raise ServerNotFound(server=self.name, extra="dev")
         return Program(self.argv)
 
-    def ready(self, pid: int) -> bool:
+    def ready(self, pid: int) -> bool:  # noqa: ARG002 - tests decide
         return self._ready()
 
 

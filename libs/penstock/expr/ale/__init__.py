@@ -4,7 +4,7 @@
     library  = arithmetic, predicates, text, sequences, walks, objects, functions
     limits   is paid by every call and every loop, so that a run always ends
 
-A compatible subset of kode4food/ale, written from its documentation; `docs/reference/ale.md` lists what there is
+A compatible subset of kode4food/ale in code of our own; `docs/reference/ale.md` lists what there is
 and where it differs.
 """
 

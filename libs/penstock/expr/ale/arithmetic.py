@@ -41,7 +41,7 @@ def _checked(meter: Meter, number: Value) -> Value:
         number = whole(number)
         if type(number) is Fraction and number.denominator.bit_length() > meter.limits.bits:
             raise BudgetError("number size")
-    if (number if type(number) is int else number.numerator).bit_length() > meter.limits.bits:
+    if number.numerator.bit_length() > meter.limits.bits:
         raise BudgetError("number size")
     return number
 
@@ -147,7 +147,7 @@ def _round(meter: Meter, number: Value, digits: Value = 0) -> Value:
     scale = 10**places
     exact = abs(Fraction(Decimal(repr(number))) if type(number) is float else number) * scale
     rounded = Fraction(math.floor(exact + Fraction(1, 2)), scale) * (-1 if number < 0 else 1)
-    meter.spend(_RATIO_COST)
+    meter.spend(3 * _RATIO_COST)
     return float(rounded) if places else int(rounded)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from penstock.expr.ale.limits import Meter
 from penstock.expr.ale.values import CONTAINERS, NUMBERS, Pair, Value
 
-_CONTAINER_COST = 3  # steps, besides one per member
+_CONTAINER_COST = 10  # steps, besides one per member
 _FREE_LENGTH = 64  # characters compared within the price of one form
 
 

@@ -22,7 +22,7 @@ _SCALARS: dict[type, Callable[[Value], str]] = {
     Builtin: lambda value: str(value.name),
     Lambda: lambda _: "lambda",
 }
-_VALUE_COST = 3  # steps to spell one value
+_VALUE_COST = 6  # steps to spell one value
 _ENDS: dict[type, str] = {tuple: "()", list: "[]", dict: "{}"}
 
 

@@ -7,6 +7,7 @@ from typing import Final, NoReturn, TypeAlias
 
 from penstock.core.model.evaluate import Path
 from penstock.expr.cel.lex import fail
+from penstock.expr.cel.slots import PREFIX
 from penstock.expr.cel.syntax import (
     MACROS,
     MAX_DEPTH,
@@ -31,18 +32,19 @@ _CALENDAR: Final = (
     *("getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getMonth"),
     *("getHours", "getMinutes", "getSeconds", "getMilliseconds"),
 )
-_FUNCTIONS: Final = {
+FUNCTIONS: Final = {
     **dict.fromkeys(("bool", "bytes", "double", "dyn", "int", "string", "type", "uint"), (1,)),
     **dict.fromkeys(("duration", "has", "size", "timestamp"), (1,)),
     "matches": (2,),
 }
-_METHODS: Final = {
+METHODS: Final = {
     **dict.fromkeys(("contains", "endsWith", "matches", "startsWith"), (1,)),
     **dict.fromkeys(_CALENDAR, (0, 1)),
     **dict.fromkeys(MACROS - {"map"}, (2,)),
     "map": (2, 3),
     "size": (0,),
 }
+_TAKEN: Final = ROOTS | _TYPES
 _Locals: TypeAlias = frozenset[str]
 
 
@@ -56,8 +58,6 @@ class Checked:
         self.inner_reads: set[Path] = set()
         """What is read inside a loop, so again and again."""
         self.loops = False
-        self.names: list[Name] = []
-        """Every place that names a variable of ours."""
         self._walk(tree, frozenset(), macros=0, depth=1)
 
     def _walk(self, node: Node, bound: _Locals, *, macros: int, depth: int) -> None:
@@ -92,14 +92,13 @@ class Checked:
             return
         if node.name not in self._roots:
             self._unknown("variable", node.name, node.start, self._roots)
-        self.names.append(node)
         root = "nodes" if node.name == "ctx" else node.name
         self.reads.add((root, *reversed(fields)))
         if macros:
             self.inner_reads.add((root, *reversed(fields)))
 
     def _call(self, node: Call, bound: _Locals, macros: int, depth: int) -> None:
-        known = _FUNCTIONS if node.target is None else _METHODS
+        known = FUNCTIONS if node.target is None else METHODS
         if node.function not in known:
             kind = "function" if node.target is None else "method"
             self._unknown(kind, node.function, node.start, frozenset(known))
@@ -113,7 +112,7 @@ class Checked:
         args = list(node.args)
         if node.target is not None and node.function in MACROS:
             variable = args.pop(0)
-            if not isinstance(variable, Name) or variable.name in self._roots | _TYPES:
+            if not isinstance(variable, Name) or variable.name in _TAKEN or variable.name.startswith(PREFIX):
                 self._fail(node, f"{node.function}() names its variable first", "a new, plain name")
             self.loops = True
             macros += 1

@@ -8,11 +8,12 @@ Expressions without loops are bounded by the size of their source, and cost noth
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 import msgspec
 
-from penstock.core.model.evaluate import Json, Path
+from penstock.core.model.evaluate import Json, Path, Variables
 from penstock.expr.cel.syntax import (
     MACROS,
     Binary,
@@ -45,19 +46,21 @@ _Work: TypeAlias = dict[int, tuple[int, int]]
 class Cost:
     """The work of an expression with loops, as a polynomial in n and h."""
 
-    def __init__(self, tree: Node, inner_reads: frozenset[Path]) -> None:
+    def __init__(self, tree: Node, reads: frozenset[Path], inner_reads: frozenset[Path]) -> None:
+        self._reads = reads
         self._inner_reads = inner_reads
         self._work = _work(tree, {})
 
-    def check(self, data: dict[str, Json]) -> None:
+    def check(self, variables: Variables) -> None:
         """Refuse data on which the loops would take too long."""
+        data = [_reach(variables, path) for path in self._reads]
         half = len(msgspec.json.encode(data)) // 2  # an element of a list takes two bytes at least
         if self._of(half, half) <= MAX_WORK:
             return
         shape = _Shape()
-        for value in data.values():
+        for value in data:
             shape.measure(value)
-        inner = [_Shape().measure(_reach(data, path)) for path in self._inner_reads]
+        inner = [_Shape().measure(_reach(variables, path)) for path in self._inner_reads]
         if self._of(shape.longest, max([shape.largest_element, *inner])) > MAX_WORK:
             limit = f"{MAX_WORK:,} units of work"
             raise LimitExceeded(language="CEL", limit=limit, reason="the data is too big for its loops")
@@ -85,10 +88,10 @@ class _Shape:
         return 1 + sum(sizes)
 
 
-def _reach(data: dict[str, Json], path: Path) -> Json:
-    value: Json = data
+def _reach(variables: Variables, path: Path) -> Json:
+    value: Json = variables
     for field in path:
-        value = value.get(field) if isinstance(value, dict) else None
+        value = value.get(field) if isinstance(value, Mapping) else None
     return value
 
 

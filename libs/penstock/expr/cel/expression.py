@@ -10,17 +10,14 @@ from typing import Final, Protocol, TypeAlias
 
 from penstock.core.model.evaluate import Json, Path, Variables
 from penstock.expr.cel.cost import Cost
+from penstock.expr.cel.slots import Slots
 from penstock.expr.cel.syntax import Node
 from penstock.expr.errors import EvaluationError, NotBoolean
-from penstock.expr.values import follow, type_name
+from penstock.expr.values import follow, moment, type_name
 
 Bindings: TypeAlias = dict[str, object]
 Run: TypeAlias = Callable[[Bindings], object]
 """An engine's program: plain Python values in and out; raises `EvaluationError`."""
-
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-LOOP: Final = "lo_p"
-"""`loop` is a reserved word of CEL, so the engines see it under a name of the same length."""
 
 _SECOND: Final = timedelta(seconds=1)
 
@@ -33,27 +30,24 @@ class Engine(Protocol):
         """Name and version, as recorded with every run."""
 
     def compile(self, source: str, tree: Node) -> Run:
-        """Raises `CompileError`; the source has passed our own checks."""
+        """Raises `CompileError`. The source is for its errors, the tree for the running: its paths are slots."""
 
 
 class Expression:
     """What `compile_cel` gives."""
 
-    __slots__ = ("_binds", "_cost", "_now", "_run", "path", "reads")
+    __slots__ = ("_cost", "_run", "_slots", "path", "reads")
 
-    def __init__(
-        self, run: Run, names: frozenset[str], reads: frozenset[Path], path: Path | None, cost: Cost | None
-    ) -> None:
+    def __init__(self, run: Run, slots: Slots, reads: frozenset[Path], path: Path | None, cost: Cost | None) -> None:
         self._run = run
+        self._slots = slots
         self._cost = cost
-        self._binds = tuple((_ALIASES.get(name, (name, name))) for name in sorted(names))
-        self._now = "now" in names
         self.reads = reads
         self.path = path
         """Set if the expression is nothing but a path: then no engine is needed to follow it."""
 
     def verdict(self, variables: Variables) -> bool:
-        result = self._run(self._bind(variables))
+        result = self._evaluate(variables)
         if result is True or result is False:
             return result
         raise NotBoolean(language="CEL", result=type_name(result))
@@ -61,22 +55,16 @@ class Expression:
     def value(self, variables: Variables) -> Json:
         if self.path is not None:
             value = follow(variables, self.path, "CEL")
-            return _rfc3339(EPOCH + timedelta(microseconds=value)) if self.path == ("now",) else value
-        return json_value(self._run(self._bind(variables)))
+            return _rfc3339(moment(value)) if self.path == ("now",) else value
+        return json_value(self._evaluate(variables))
 
-    def _bind(self, variables: Variables) -> Bindings:
-        try:
-            data = {alias: variables[name] for alias, name in self._binds}
-        except KeyError as missing:
-            raise EvaluationError(language="CEL", reason=f"there is no `{missing.args[0]}` here") from None
+    def _evaluate(self, variables: Variables) -> object:
         if self._cost is not None:
-            self._cost.check(data)
-        if self._now:
-            data["now"] = EPOCH + timedelta(microseconds=data["now"])
-        return data
-
-
-_ALIASES: Final = {"ctx": ("ctx", "nodes"), "loop": (LOOP, "loop")}
+            self._cost.check(variables)
+        try:
+            return self._run(self._slots.bind(variables))
+        except EvaluationError as error:
+            raise self._slots.explain(error, variables) from None
 
 
 def json_value(value: object) -> Json:  # noqa: PLR0911 - one line per type

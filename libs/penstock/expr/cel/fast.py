@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Final
 
 from cel_expr_python import cel  # type: ignore[import-untyped]
 
 from penstock.expr.cel.check import ROOTS
-from penstock.expr.cel.expression import LOOP, Bindings, Run
-from penstock.expr.cel.syntax import Binary, Literal, Node, walk
+from penstock.expr.cel.expression import Bindings, Run
+from penstock.expr.cel.slots import SLOT_NAMES
+from penstock.expr.cel.syntax import Node
+from penstock.expr.cel.unparse import unparse
 from penstock.expr.errors import CompileError, EvaluationError, ExpressionTooComplex, LimitExceeded
 
 _AT: Final = re.compile(r"<input>:(\d+):(\d+): (.+)")
 _STATUS: Final = re.compile(r"^[A-Z_]+: ")
-_COMPARE: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
+_RESERVED: Final = re.compile(r"\bloop\b")
+_LOOP: Final = "lo_p"
+"""`loop` is a reserved word of CEL; a name of the same length keeps the places of errors."""
+
 _BUDGET: Final = "10,000 steps"
 
 
@@ -23,8 +29,8 @@ class FastEngine:
     name: Final = f"cel-expr-python {version('cel-expr-python')}"
 
     def __init__(self) -> None:
-        variables = dict.fromkeys(ROOTS - {"loop", "now"}, cel.Type.DYN)
-        self._env = cel.NewEnv(variables={**variables, LOOP: cel.Type.DYN, "now": cel.Type.TIMESTAMP})
+        untyped = dict.fromkeys((*SLOT_NAMES, *ROOTS - {"loop"}, _LOOP), cel.Type.DYN)
+        self._env = cel.NewEnv(variables={**untyped, "now": cel.Type.TIMESTAMP})
 
     def compile(self, source: str, tree: Node) -> Run:
         expression = self._compile(source, tree)
@@ -45,28 +51,15 @@ class FastEngine:
         return run
 
     def _compile(self, source: str, tree: Node) -> cel.Expression:
+        # JSON does not tell 1 from 1.0, but the type check does: `output.n + 1 > 0.5`
+        for text in (unparse(tree), unparse(tree, untyped_numbers=True)):
+            with suppress(RuntimeError):
+                return self._env.compile(text)
         try:
-            return self._env.compile(source)
+            self._env.compile(_RESERVED.sub(_LOOP, source))  # as it was written, for the place of the error
         except RuntimeError as error:
-            refusal = _refusal(str(error))
-        try:  # JSON does not tell 1 from 1.0, but the type check does: `output.n + 1 > 0.5`
-            return self._env.compile(_untyped_numbers(source, tree))
-        except RuntimeError:
-            raise refusal from None
-
-
-def _untyped_numbers(source: str, tree: Node) -> str:
-    """The same source with the numbers that are compared with something hidden from the type check."""
-    compared = (
-        side
-        for node in walk(tree)
-        if isinstance(node, Binary) and node.op in _COMPARE
-        for side in (node.left, node.right)
-    )
-    numbers = [side for side in compared if isinstance(side, Literal) and side.kind in {"int", "uint", "double"}]
-    for number in sorted(numbers, key=lambda literal: -literal.start):
-        source = f"{source[: number.start]}dyn({source[number.start : number.end]}){source[number.end :]}"
-    return source
+            raise _refusal(str(error)) from None
+        raise ExpressionTooComplex(language="CEL", reason="the engine does not take it", limit="the engine's")
 
 
 def _refusal(text: str) -> CompileError:

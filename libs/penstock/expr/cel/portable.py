@@ -19,7 +19,7 @@ from lark import Token, Tree
 from lark.tree import Meta
 
 from penstock.expr.cel import portable_functions as functions
-from penstock.expr.cel.expression import LOOP, Bindings, Run
+from penstock.expr.cel.expression import Bindings, Run
 from penstock.expr.cel.syntax import (
     MACROS,
     Binary,
@@ -218,7 +218,7 @@ def _tree(node: Node) -> _Tree:  # noqa: C901, PLR0911 - one line per kind of no
         case Name(name=name) if name in functions.TYPES:
             return _rule("literal", [functions.TYPES[name]])
         case Name():
-            return _primary("ident", [Token("IDENT", LOOP if node.name == "loop" else node.name)])
+            return _primary("ident", [Token("IDENT", node.name)])
         case Select():
             return _rule("member_dot", [_tree(node.operand), Token("IDENT", node.field)])
         case Index():

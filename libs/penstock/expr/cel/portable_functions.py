@@ -16,14 +16,15 @@ from typing import Any, Final, TypeAlias
 from celpy import celtypes
 from celpy.evaluation import CELEvalError
 
-from penstock.expr.cel.expression import EPOCH
 from penstock.expr.regex import linear_regex
+from penstock.expr.values import EPOCH
 
 _Value: TypeAlias = Any  # cel-python's values have no common base
 _Operator: TypeAlias = Callable[[_Value, _Value], _Value]
 
 _NUMBERS: Final = (celtypes.IntType, celtypes.UintType, celtypes.DoubleType)
 _SIZED: Final = (celtypes.StringType, celtypes.BytesType, celtypes.ListType, celtypes.MapType)
+_KEYS: Final = (celtypes.StringType, celtypes.BoolType, *_NUMBERS)
 _TIMES: Final = (celtypes.TimestampType, celtypes.DurationType)
 _PRINTABLE: Final = ("bool", "bytes", "double", "int", "string", "uint")
 _WRAP: Final = {float: celtypes.DoubleType, str: celtypes.StringType, list: celtypes.ListType}
@@ -84,7 +85,7 @@ def _equal(left: _Value, right: _Value) -> bool:
         return len(left) == len(right) and all(map(_equal, left, right))
     if isinstance(left, celtypes.MapType) and isinstance(right, celtypes.MapType):
         return len(left) == len(right) and all(
-            _has_key(right, key) and _equal(value, right[key]) for key, value in left.items()
+            any(_equal(value, right[match]) for match in _matching_keys(right, key)) for key, value in left.items()
         )
     if isinstance(left, type) or left is None or type(left) is not type(right):
         return left is right
@@ -94,31 +95,28 @@ def _equal(left: _Value, right: _Value) -> bool:
 def _contained(item: _Value, container: _Value) -> _Value:
     if isinstance(container, celtypes.ListType):
         return celtypes.BoolType(any(_equal(item, other) for other in container))
-    if isinstance(container, celtypes.MapType):
-        return celtypes.BoolType(_has_key(container, item))
+    if isinstance(container, celtypes.MapType) and isinstance(item, _KEYS):
+        return celtypes.BoolType(bool(_matching_keys(container, item)))
     return _no_overload("in", item, container)
 
 
-def _has_key(container: _Value, key: _Value) -> bool:
-    try:
-        return key in container
-    except TypeError:  # equal hashes of unequal types, or no hash at all
-        return False
-
-
 def _item(container: _Value, key: _Value) -> _Value:
-    if isinstance(container, celtypes.MapType):
-        if not isinstance(key, celtypes.StringType | celtypes.BoolType | celtypes.IntType | celtypes.UintType):
-            return _no_overload("[]", container, key)
-        if key not in container:
-            return failed(f"Key not found in map : {key!s}")
-        return container[key]
+    if isinstance(container, celtypes.MapType) and isinstance(key, _KEYS):
+        found = _matching_keys(container, key)
+        return container[found[0]] if found else failed(f"Key not found in map : {key!s}")
     if isinstance(container, celtypes.ListType) and _is_number(key) and _number(key) == int(_number(key)):
         at = int(_number(key))
         if not 0 <= at < len(container):
             return failed(f"Index error: index={at} size={len(container)}")
         return container[at]
     return _no_overload("[]", container, key)
+
+
+def _matching_keys(container: _Value, key: _Value) -> list[_Value]:
+    """Numbers are equal across types, also as keys; data from JSON has none but strings."""
+    if isinstance(key, celtypes.StringType):
+        return [key] if key in container else []
+    return [known for known in container if _equal(known, key)]
 
 
 def both(decides: bool) -> _Operator:

@@ -6,7 +6,6 @@ deep it nests, which functions it calls; and it gives both engines one grammar a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final, NoReturn, TypeAlias
 
 import msgspec
@@ -20,7 +19,7 @@ MACROS: Final = frozenset({"all", "exists", "exists_one", "filter", "map"})
 
 _MAX_INT: Final = 2**63 - 1
 _MAX_UINT: Final = 2**64 - 1
-_PRECEDENCE: Final = {
+PRECEDENCE: Final = {
     "||": 1,
     "&&": 2,
     **dict.fromkeys(("==", "!=", "<", "<=", ">", ">=", "in"), 3),
@@ -38,8 +37,8 @@ _A_VALUE: Final = "a value: a variable, a literal, `(`, `[`, `{`, `-` or `!`"
 class Literal(msgspec.Struct, frozen=True):
     kind: str
     value: int | float | str | bool | None
+    text: str
     start: int
-    end: int
 
 
 class Name(msgspec.Struct, frozen=True):
@@ -123,12 +122,6 @@ def children(node: Node) -> tuple[Node, ...]:  # noqa: PLR0911 - one line per ki
             return ()
 
 
-def walk(node: Node) -> Iterator[Node]:
-    yield node
-    for child in children(node):
-        yield from walk(child)
-
-
 def parse(source: str) -> Node:
     if len(source.encode()) > MAX_SOURCE:
         raise ExpressionTooComplex(language="CEL", reason="its source is too long", limit=f"{MAX_SOURCE} bytes")
@@ -183,7 +176,7 @@ class _Parser:
 
     def binary(self, level: int) -> Node:
         left = self.unary()
-        while (precedence := _PRECEDENCE.get(self.here.text, 0)) >= level and self.here.kind in {"symbol", "name"}:
+        while (precedence := PRECEDENCE.get(self.here.text, 0)) >= level and self.here.kind in {"symbol", "name"}:
             op = self.take()
             left = Binary(op.text, left, self.binary(precedence + 1), op.start)
         return left
@@ -237,13 +230,13 @@ class _Parser:
         limits = {"int": (-_MAX_INT - 1, _MAX_INT), "uint": (0, _MAX_UINT)}.get(token.kind)
         if limits and isinstance(value, int) and not limits[0] <= value <= limits[1]:
             fail(self.source, token.start, f"{token.text} does not fit 64 bits", "a smaller number")
-        return Literal(token.kind, value, token.start, token.start + len(token.text))
+        return Literal(token.kind, value, f"-{token.text}" if negative else token.text, token.start)
 
     def variable(self) -> Node:
         if self.here.text in _CONSTANTS:
             kind, value = _CONSTANTS[self.here.text]
             token = self.take()
-            return Literal(kind, value, token.start, token.start + len(token.text))
+            return Literal(kind, value, token.text, token.start)
         token = self.name("a variable")
         if self.accept("("):
             return self.call(token, None, token.start)

@@ -108,8 +108,12 @@ class Python:
 
     async def _start(self) -> PythonEngine:
         if self._started is None:
-            engine = await asyncio.to_thread(_engine, self.engine)  # a slow import
-            self._started = self._started or engine(self._processes)
+            await asyncio.to_thread(_engine, self.engine)  # a slow import, off the loop
+        return self._create()
+
+    def _create(self) -> PythonEngine:
+        if self._started is None:
+            self._started = _engine(self.engine)(self._processes)
         return self._started
 
 

@@ -46,19 +46,19 @@ def _decode(language: str, text: bytes) -> Json:
         raise LimitExceeded(language=language, limit="nesting") from None
     except (msgspec.DecodeError, OverflowError, UnicodeError) as error:
         raise EvaluationError(language=language, reason=f"the result is not JSON: {error}") from None
-    if text.count(b"[") + text.count(b"{") > MAX_DEPTH:
+    if isinstance(value, dict | list) and text.count(b"[") + text.count(b"{") > MAX_DEPTH:
         _check_depth(language, value)
     return value
 
 
 def _check_depth(language: str, value: Json) -> None:
     level = [value]
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(MAX_DEPTH):
         level = [
             child
             for node in level
-            if isinstance(node, dict | list)
             for child in (node.values() if isinstance(node, dict) else node)
+            if isinstance(child, dict | list)
         ]
         if not level:
             return

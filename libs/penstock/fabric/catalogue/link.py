@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from penstock.fabric.catalogue.errors import CatalogueClosed, in_library_words
 from penstock.fabric.errors import Unavailable
@@ -75,8 +75,9 @@ class _Worker:
         self._application = application
         self._loop = asyncio.new_event_loop()
         self._opening = asyncio.Lock()
+        self._stopping = asyncio.Event()
         self._connection: Connection | None = None
-        self._under_way: set[asyncio.Task[Any] | None] = set()
+        self._under_way: set[asyncio.Task[Any]] = set()
         self._thread = threading.Thread(target=self._run, name=f"catalogue {application}", daemon=True)
         self._thread.start()
 
@@ -85,20 +86,26 @@ class _Worker:
 
     def stop(self) -> None:
         with contextlib.suppress(RuntimeError):  # stopped before
-            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._loop.call_soon_threadsafe(self._stopping.set)
         if threading.current_thread() is not self._thread:  # the collector may run anywhere, here too
             self._thread.join()
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_forever()
-        finally:
-            self._loop.run_until_complete(self._end())
-            self._loop.close()
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._serve())
+
+    async def _serve(self) -> None:
+        await self._stopping.wait()
+        under_way = tuple(self._under_way)
+        for task in under_way:  # while there is a connection to clean up with
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+        if self._connection is not None:
+            with contextlib.suppress(OSError):  # the server may have gone first
+                await self._connection.close()
 
     async def _on_connection(self, operation: Operation[T]) -> T:
-        task = asyncio.current_task()
+        task = cast("asyncio.Task[T]", asyncio.current_task())
         self._under_way.add(task)
         try:
             async with self._opening:
@@ -110,13 +117,3 @@ class _Worker:
 
     async def _open(self) -> Connection:
         return await Connection.open(self._config, self._names, name=f"catalogue {self._application}")
-
-    async def _end(self) -> None:
-        await asyncio.sleep(0)  # what was submitted just before enters `_under_way` here
-        under_way = [task for task in self._under_way if task is not None]
-        for task in under_way:
-            task.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
-        await self._loop.shutdown_asyncgens()
-        if self._connection is not None:
-            await self._connection.close()

@@ -119,6 +119,9 @@ def run(source: str) -> object:
         ("[(-> 5) (-> [1 2] first (+ 1) [inc]) (->> 3 (- 10))]", "error"),
         ("[(-> 5) (->> 3 (- 10)) (-> 1 ((lambda (x) (+ x 1)))) (some-> false not)]", [5, 7, 2, True]),
         ("(-> 1 (-> inc inc) (->> (- 10)))", 7),
+        ("[(and true false (raise 1)) (and null 0) (or false 5 (raise 1)) (or 0 1)]", [False, 0, 5, 0]),
+        ("[(when false (raise 1)) (when-not true (raise 1)) (case 1 [(2 1) :a] [1 :b])]", [None, None, "a"]),
+        ('(eq (join "" (range 99)) (join "" (range 99)))', True),
     ],
 )
 def test_a_builtin_gives(source: str, expected: object) -> None:

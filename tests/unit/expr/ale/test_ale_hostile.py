@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
 from hypothesis import given, settings
@@ -90,7 +91,7 @@ STOPPED = {
     "long strings searched": (endless('(includes? x "y")', LONG), "steps"),
     "long strings split": (endless('(split x "xxxxx")', LONG), "steps"),
     "long strings sorted": (endless("(sort [x x x])", LONG), "steps"),
-    "a raised novel": ("(raise (range 20000))", "text size"),
+    "a raised novel": ("(raise (range 20000))", "steps"),
     "windows": ("(partition 5000 1 (range 20000))", "steps"),
     "distinct vectors": ("(distinct (map (lambda (n) [n]) (range 4000)))", "steps"),
     "spread arguments": (endless("(apply + (range 9000))"), "steps"),
@@ -196,23 +197,37 @@ def test_attributes_of_python_are_not_members(key: str) -> None:
     assert program.run({"x": {"a": 1}}) == [None, None, False]
 
 
+@contextmanager
+def room_for(frames: int) -> Iterator[None]:
+    """Leave so many Python frames above the caller."""
+    limit = sys.getrecursionlimit()
+    depth = sum(1 for _ in traceback.walk_stack(None))
+    sys.setrecursionlimit(depth + frames)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
 def test_recursion_is_stopped_by_count_before_python_runs_out_of_stack() -> None:
     """So that the same program stops at the same call, however deep its caller is."""
-    room = sys.getrecursionlimit()
-    depth = 0
-    frame = sys._getframe()
-    while frame.f_back is not None:
-        depth, frame = depth + 1, frame.f_back
     recursive = [source for source, limit in STOPPED.values() if limit == "recursion depth"]
     programs = [compile_ale(f"\n{source}", []) for source in recursive]
-    sys.setrecursionlimit(depth + DEFAULT.frames + 50)
-    try:
-        for program in programs:
-            with pytest.raises(LimitExceeded) as caught:
-                program.run({})
-            assert caught.value.attributes["line"] == 2
-    finally:
-        sys.setrecursionlimit(room)
+    for program in programs:
+        with room_for(DEFAULT.frames + 50), pytest.raises(LimitExceeded) as caught:
+            program.run({})
+        assert caught.value.attributes["line"] == 2
+
+
+def test_a_caller_with_little_stack_left_gets_our_errors() -> None:
+    deep = nested(lambda x: f"(+ 1 {x})", 198)
+    with room_for(100), pytest.raises(ExpressionTooComplex):
+        compile_ale(deep, [])
+    program = compile_ale(deep, [])
+    with room_for(100), pytest.raises(LimitExceeded):
+        program.run({})
+    with room_for(100), pytest.raises(LimitExceeded):
+        program.test({})
 
 
 _SMALL = Limits(steps=3_000, items=500, text=2_000)

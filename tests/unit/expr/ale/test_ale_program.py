@@ -149,6 +149,9 @@ def test_only_objects_are_named_outputs() -> None:
         ("(let x 1)", 1, 6),
         ("(let [x] 1)", 1, 6),
         ("(let [1 x] 1)", 1, 6),
+        ('(let "x" 1)', 1, 6),
+        ("(let {:x 1} 1)", 1, 6),
+        ("(let (x 1) 1)", 1, 7),
         ("(let [x 1])", 1, 1),
         ("(let () 1)", 1, 6),
         ("(let-rec [x 1] x)", 1, 13),
@@ -199,6 +202,7 @@ def test_a_typo_gets_a_suggestion() -> None:
         ("((lambda () ((lambda (a) a))))", 1, 13),
         ("(let [f (lambda (a) a)]\n (f 1 2))", 2, 2),
         ("(case 5 [1 1])", 1, 1),
+        ("(case 5\n [1 1] [((first 1)) 2])", 2, 10),
         ("(for [i 5] i)", 1, 1),
         ("\n(raise 1)", 2, 1),
     ],
@@ -232,6 +236,11 @@ def test_limits_can_be_set() -> None:
 def test_a_program_larger_than_its_steps_is_refused_at_once() -> None:
     with pytest.raises(ExpressionTooComplex):
         compile_ale("(+ 1 2 3 4 5 6 7 8 9)", [], limits=Limits(steps=5))
+
+
+def test_a_ratio_too_large_for_a_float_is_an_error() -> None:
+    with pytest.raises(EvaluationError):
+        compile_ale(f"(/ {10**319} 7)", [], limits=Limits(bits=4_096)).run({})
 
 
 def test_ratios_from_the_caller_are_not_needed_but_not_harmful() -> None:

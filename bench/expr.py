@@ -1,0 +1,198 @@
+"""What conditions, mappings and scripts cost once compiled: `python -m bench.expr`, one JSON line per figure.
+
+The examples are those of the seeds, on a context of about two kilobytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from timeit import repeat
+from typing import Any
+
+import msgspec
+
+from bench.report import middle, report
+from penstock.core.model.evaluate import Json
+from penstock.expr.cel.compile import available_engine
+from penstock.expr.evaluator import ExpressionEvaluator
+from penstock.expr.script import Script, Scripts
+
+MICRO = 1_000_000
+WORKERS = 10
+ROUNDS = 15
+
+OUTPUT: dict[str, Any] = {
+    "status": "failed",
+    "score": 91,
+    "error_code": "TIMEOUT",
+    "amount": 99,
+    "revenue": 120_000,
+    "errors": ["a", "b"],
+    "data": {
+        "customers": [
+            {"id": f"c-{n}", "tier": "basic" if n % 3 else "enterprise", "revenue": n * 1000} for n in range(20)
+        ]
+    },
+    "transactions": [{"id": f"t-{n}", "amount": n * 150} for n in range(20)],
+}
+NODES = {
+    "enrich_data": {"output": {"revenue": 200_000}},
+    "calculate_total": {"output": {"final_amount": 99.0}},
+    "forecast": {"output": {"predicted_revenue": 100_000}},
+}
+CONTEXT: dict[str, Any] = {"output": OUTPUT, "nodes": NODES, "input": {"customer": "c-1"}, "state": {"tries": 2}}
+
+CEL = "output.score >= 80 && ctx.enrich_data.output.revenue > 100000"
+SCHEMA = {
+    "type": "schema_validation",
+    "schema": {
+        "type": "object",
+        "required": ["status", "data"],
+        "properties": {"status": {"const": "success"}, "data": {"type": "array", "minItems": 1}},
+    },
+    "invert": True,
+}
+JSONPATH = {
+    "type": "jsonpath",
+    "query": "$.data.customers[?(@.tier == 'enterprise')].length()",
+    "operator": ">",
+    "value": 0,
+}
+SUM = {"type": "jsonpath", "query": "$.transactions[*].amount", "operator": "sum_gt", "value": 10_000}
+OPERANDS = {
+    "type": "cross_node_comparison",
+    "left": {"source": "current", "path": "output.amount"},
+    "operator": "==",
+    "right": {"source": "context", "node": "calculate_total", "path": "output.final_amount"},
+}
+GROWTH = {
+    "type": "cross_node_comparison",
+    "expression": "(current.output.revenue - ctx.forecast.output.predicted_revenue)"
+    " / ctx.forecast.output.predicted_revenue > 0.1",
+}
+THREE = {
+    "type": "composite",
+    "operator": "AND",
+    "conditions": [
+        "output.status != 'success'",
+        {
+            "type": "jsonpath",
+            "query": "$.error_code",
+            "operator": "in",
+            "value": ["TIMEOUT", "RATE_LIMIT", "TEMP_ERROR"],
+        },
+        OPERANDS,
+    ],
+}
+MAPPING = {"score": "output.score", "first": "$.output.transactions[0].id", "text": "Dear {{ input.customer }}"}
+PYTHON = """
+def evaluate(output, context):
+    before = context["forecast"]["output"]["predicted_revenue"]
+    return (output["revenue"] - before) / before > 0.1
+"""
+
+
+def main() -> None:
+    context_bytes = len(msgspec.json.encode(CONTEXT))
+    results = [*conditions(context_bytes), *asyncio.run(scripts(context_bytes))]
+    sys.exit(0 if all(results) else 1)
+
+
+def conditions(context_bytes: int) -> list[bool]:
+    evaluator = ExpressionEvaluator()
+    fast = available_engine() == "cel-expr-python"
+
+    def timed(bench: str, source: Json, target: float) -> bool:
+        condition = evaluator.condition(source)
+        assert condition.evaluate(CONTEXT) is True
+        return figure(bench, per_call(lambda: condition.evaluate(CONTEXT)), target, context_bytes=context_bytes)
+
+    mapping = evaluator.input_mapping(MAPPING)
+    return [
+        timed("expr.cel", CEL, 10 if fast else 1000),
+        timed("expr.schema_validation", SCHEMA, 5),
+        timed("expr.jsonpath.filter", JSONPATH, 40),
+        timed("expr.jsonpath.sum", SUM, 40),
+        timed("expr.cross_node.operands", OPERANDS, 15),
+        timed("expr.cross_node.expression", GROWTH, 15),
+        timed("expr.composite_of_three", THREE, 80 if fast else 1000),
+        figure("expr.mapping_of_three", per_call(lambda: mapping.evaluate(CONTEXT)), 40, context_bytes=context_bytes),
+    ]
+
+
+async def scripts(context_bytes: int) -> list[bool]:
+    values = {"output": OUTPUT}
+    lua = Script("lua", "return output.score > 80", ("output",))
+    ale = Script("ale", "(> (:score output) 80)", ("output",))
+    async with Scripts(processes=WORKERS) as door:
+        assert door.test_now(ale, values)
+        in_process = per_call(lambda: door.test_now(ale, values))
+
+        async def run_lua() -> None:
+            assert await door.test(lua, values)
+
+        async def run_python() -> None:
+            assert await door.evaluate_python(PYTHON, OUTPUT, NODES)
+
+        # First alone, then all at once, so that every worker of the pool is there to be weighed.
+        round_trip = await per_await(run_lua)
+        await asyncio.gather(*(run_lua() for _ in range(WORKERS * 4)))
+        resident = worker_megabytes()
+        sandbox = await per_await(run_python)
+        engine = door.python_engine
+    weighed = [report("expr.idle_worker", middle(resident), "MB", target=15, at_least=False)] if resident else []
+    return [
+        figure("expr.ale", in_process, 20, context_bytes=context_bytes),
+        figure("expr.lua", round_trip, 100, context_bytes=context_bytes),
+        figure("expr.python_sandbox", sandbox, 300, context_bytes=context_bytes, engine=engine),
+        *weighed,
+    ]
+
+
+def figure(bench: str, value: float, target: float, **conditions: Json) -> bool:
+    return report(bench, value, "µs", target=target, at_least=False, **conditions)
+
+
+def per_call(call: Callable[[], object], number: int = 2000) -> float:
+    """Microseconds, the best of several rounds: what is slower was something else on the machine."""
+    call()
+    return min(repeat(call, number=number, repeat=ROUNDS)) / number * MICRO
+
+
+async def per_await(call: Callable[[], Any], number: int = 300) -> float:
+    await call()
+    rounds: list[float] = []
+    for _ in range(ROUNDS):
+        start = perf_counter()
+        for _ in range(number):
+            await call()
+        rounds.append((perf_counter() - start) / number * MICRO)
+    return min(rounds)
+
+
+def worker_megabytes() -> list[float]:
+    """Private memory of the sandbox processes we started: what one more of them costs."""
+    own = Path("/proc/self/task")
+    if not own.exists():
+        return []
+    children = [int(pid) for task in own.iterdir() for pid in (task / "children").read_text().split()]
+    return [megabytes for pid in children if (megabytes := private_megabytes(pid))]
+
+
+def private_megabytes(pid: int) -> float:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
+
+
+if __name__ == "__main__":
+    if find_spec("lupa") is None:
+        sys.exit("bench.expr needs penstock[server]")
+    main()
