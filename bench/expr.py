@@ -142,10 +142,10 @@ async def scripts(context_bytes: int) -> list[bool]:
         # First alone, then all at once, so that every worker of the pool is there to be weighed.
         round_trip = await per_await(run_lua)
         await asyncio.gather(*(run_lua() for _ in range(WORKERS * 4)))
-        resident = worker_megabytes()
+        private, resident = worker_megabytes("Private_"), worker_megabytes("Rss")
         sandbox = await per_await(run_python)
         engine = door.python_engine
-    weighed = [report("expr.idle_worker", middle(resident), "MB", target=15, at_least=False)] if resident else []
+    weighed = [idle_worker(private, resident)] if private else []
     return [
         figure("expr.ale", in_process, 20, context_bytes=context_bytes),
         figure("expr.lua", round_trip, 100, context_bytes=context_bytes),
@@ -154,17 +154,24 @@ async def scripts(context_bytes: int) -> list[bool]:
     ]
 
 
-def figure(bench: str, value: float, target: float, **conditions: Json) -> bool:
-    return report(bench, value, "µs", target=target, at_least=False, **conditions)
+def idle_worker(private: list[float], resident: list[float]) -> bool:
+    conditions = {"resident": round(middle(resident), 3), "workers": len(private)}
+    return report("expr.idle_worker", middle(private), "MB", target=15, at_least=False, **conditions)
 
 
-def per_call(call: Callable[[], object], number: int = 2000) -> float:
-    """Microseconds, the best of several rounds: what is slower was something else on the machine."""
+def figure(bench: str, rounds: list[float], target: float, **conditions: Json) -> bool:
+    """The best round is the figure; the middle one beside it says how busy the machine was."""
+    conditions["median"] = round(middle(rounds), 3)
+    return report(bench, min(rounds), "µs", target=target, at_least=False, **conditions)
+
+
+def per_call(call: Callable[[], object], number: int = 2000) -> list[float]:
+    """Microseconds per call, by round."""
     call()
-    return min(repeat(call, number=number, repeat=ROUNDS)) / number * MICRO
+    return [seconds / number * MICRO for seconds in repeat(call, number=number, repeat=ROUNDS)]
 
 
-async def per_await(call: Callable[[], Any], number: int = 300) -> float:
+async def per_await(call: Callable[[], Any], number: int = 300) -> list[float]:
     await call()
     rounds: list[float] = []
     for _ in range(ROUNDS):
@@ -172,24 +179,24 @@ async def per_await(call: Callable[[], Any], number: int = 300) -> float:
         for _ in range(number):
             await call()
         rounds.append((perf_counter() - start) / number * MICRO)
-    return min(rounds)
+    return rounds
 
 
-def worker_megabytes() -> list[float]:
-    """Private memory of the sandbox processes we started: what one more of them costs."""
+def worker_megabytes(kind: str) -> list[float]:
+    """Memory of the sandbox processes we started: `Private_` is what one more costs, `Rss` counts shared pages too."""
     own = Path("/proc/self/task")
     if not own.exists():
         return []
     children = [int(pid) for task in own.iterdir() for pid in (task / "children").read_text().split()]
-    return [megabytes for pid in children if (megabytes := private_megabytes(pid))]
+    return [megabytes for pid in children if (megabytes := process_megabytes(pid, kind))]
 
 
-def private_megabytes(pid: int) -> float:
+def process_megabytes(pid: int, kind: str) -> float:
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:
         return 0.0
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
+    return sum(int(line.split()[1]) for line in lines if line.startswith(kind)) / 1024
 
 
 if __name__ == "__main__":

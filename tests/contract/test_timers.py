@@ -113,3 +113,18 @@ async def test_closing_forgets_what_is_in_memory(rig: Rig) -> None:
     later.timers.arm(after(rig, 0.1))
     await eventually(lambda: later.fired)
     assert owner.fired == []
+
+
+async def test_a_schedule_left_from_before_a_timer_was_set_anew_is_told_apart(rig: Rig) -> None:
+    inboxes = await rig.owners.fence(0, 1)
+    owner = Owner(rig, promote_after=0.05)
+    first = after(rig, 0.6)
+    owner.timers.arm(first)
+    await eventually(lambda: len(owner.timers) == 0)
+    anew = Timer(first.key, first.id, Instant(first.due + 60 * SECOND))
+    later = Owner(rig)
+    later.timers.arm(anew)
+    (received,) = await inboxes.fired.take(1)
+    assert later.timers.supersedes(decode_fired(received))
+    assert not owner.timers.supersedes(decode_fired(received))
+    await later.timers.close()

@@ -79,6 +79,14 @@ async def test_a_stream_that_cannot_become_what_we_need_is_a_typed_error(fabric:
     assert caught.value.attributes["field"] in {"storage", "retention"}
 
 
+async def test_more_replicas_are_refused_before_anything_changes(fabric: Fabric) -> None:
+    """Tasks and timers written without waiting for the disk cannot be replicated."""
+    with pytest.raises(TopologyConflict) as caught:
+        await topology(fabric, replicas=3).ensure()
+    assert caught.value.attributes["field"] == "persist_mode"
+    assert await topology(fabric).ensure() == []
+
+
 async def test_shards_cannot_become_fewer(fabric: Fabric) -> None:
     with pytest.raises(ShardsFixed) as caught:
         await topology(fabric, shards=1).ensure()
@@ -99,8 +107,8 @@ def test_sacred_streams_refuse_rather_than_forget(fabric_config: FabricConfig) -
     assert by_name["PS_LOG_0"]["deny_delete"] is True
 
 
-@pytest.mark.parametrize(("replicas", "mode"), [(1, "async"), (3, None)])
-def test_only_derived_streams_on_a_single_server_skip_the_disk(replicas: int, mode: str | None) -> None:
+@pytest.mark.parametrize(("replicas", "mode"), [(1, "async"), (3, "default")])
+def test_only_derived_streams_on_a_single_server_skip_the_disk(replicas: int, mode: str) -> None:
     config = msgspec.convert({"replicas": replicas}, FabricConfig)
     modes = {declared.name: declared.config.get("persist_mode") for declared in _declared(config)}
     derived = {name for name in modes if "_TASK" in name or "_TIMER_" in name}

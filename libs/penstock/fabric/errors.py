@@ -121,7 +121,7 @@ class LogConflict(FabricError):
 class LogBroken(FabricError):
     """The log of run {run} is broken at sequence {sequence}: {reason}.
 
-    Restore the stream from a backup or a mirror; `penstock verify` lists every broken run.
+    Restore the stream from a backup or a mirror. Nothing is decided for the run until its log is whole.
     """
 
     code = "LOG_BROKEN"
@@ -156,7 +156,7 @@ class ConsumerGone(FabricError):
 
 
 class LeaseLost(FabricError):
-    """Shard {shard} belongs to {holder} since epoch {epoch}.
+    """Shard {shard} belongs to another coordinator since epoch {epoch}.
 
     Drop what is cached of the shard; its commands go to the new owner.
     """

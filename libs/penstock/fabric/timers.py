@@ -5,7 +5,8 @@
                 └─lived 5 s──▶ promoted to a schedule ──due──▶ fired by the server, to whoever owns the shard
 
 A promoted timer leaves no trace in memory. One may fire twice, or after it was cancelled: the run knows its
-timers by id and accepts each once. None fires early.
+timers by id and accepts each once. None fires early: a schedule left over from before a timer was set anew is
+told apart by `supersedes`.
 """
 
 from __future__ import annotations
@@ -72,6 +73,11 @@ class Timers:
             await self._schedules.clear(key, timer)
         else:
             self._settle(alarm.timer)
+
+    def supersedes(self, fired: Timer) -> bool:
+        """A schedule fired that was set anew here since: its time is not come, and it must be ignored."""
+        alarm = self._armed.get((fired.key, fired.id))
+        return alarm is not None and alarm.timer.due > fired.due
 
     async def close(self) -> None:
         """Forget everything in memory: the next owner reads it from the log."""

@@ -24,6 +24,8 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Bytes = Annotated[int, msgspec.Meta(ge=1)]
+Lease = Annotated[float, msgspec.Meta(ge=2)]
+"""Its announcements live for whole seconds on the server, and must be fewer than this."""
 SubjectToken = Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9_]{0,15}$")]
 Secret = Annotated[str, msgspec.Meta(extra={"secret": True})]
 
@@ -74,7 +76,7 @@ class FabricConfig(Section, frozen=True):
     dedupe_window: Seconds = 120.0
     counter_window: Seconds = 600.0
     idempotency_ttl: Seconds = 86_400.0
-    lease: Seconds = 3.0
+    lease: Lease = 3.0
     """How long a silent coordinator keeps its shards."""
     task_ack_wait: Seconds = 30.0
     task_max_deliver: Positive = 5

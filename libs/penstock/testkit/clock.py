@@ -8,7 +8,6 @@ from itertools import count
 
 from penstock.core.model.time import SECOND, Instant
 
-
 _START = Instant(0)
 
 

@@ -159,8 +159,8 @@ def _steps(field: str, source: Json) -> Iterator[str | int]:
                 keys, field = ([op], f"{op}.{field}") if op else ([], field)
             if not keys:
                 return
-            key = max(keys, key=len)
-            rest = field[len(key) :]
+            longest: str = max(keys, key=len)
+            key, rest = longest, field[len(longest) :]
         else:
             return
         if isinstance(key, int) and key >= len(source):

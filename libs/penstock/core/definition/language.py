@@ -172,7 +172,7 @@ class Compensate(Part, frozen=True):
     config: dict[str, Json] | None = None
     retry: Attempts | Retry = 1
     timeout: Duration | None = None
-    on: list[Literal["failure", "cancel", "manual"]] = ["failure", "cancel"]
+    on: tuple[Literal["failure", "cancel", "manual"], ...] = ("failure", "cancel")
     on_unknown: Literal["skip", "run"] = "skip"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from penstock.core.definition.duration import milliseconds, optional_milliseconds
 from penstock.core.definition.language import Child, ConfigRef, Human, Node, Retry, Wait
@@ -27,10 +27,18 @@ from penstock.core.model.graph import (
 
 DEFAULT_QUEUE: Final = "default"
 
+_FOREVER: Final = 1_000_000_000
+"""Iterations of a loop without a limit, which only `infinite: true` allows; `max_hops` comes first."""
+
 _BLOCKS: Final = {"human": "human", "workflow": "workflow", "wait": "wait"}
 """Fields that only one behaviour has, by field."""
 
-_POLICIES: Final = {"auto_approve": "approve", "auto_reject": "reject", "escalate": "escalate", "fail": "fail"}
+_POLICIES: Final[Mapping[str, Literal["fail", "approve", "reject", "escalate"]]] = {
+    "auto_approve": "approve",
+    "auto_reject": "reject",
+    "escalate": "escalate",
+    "fail": "fail",
+}
 
 
 def type_of(node: Node) -> str:
@@ -141,7 +149,7 @@ class NodeCompiler:
                 hint = self._problems.did_you_mean(policy, _POLICIES, f"one of {', '.join(_POLICIES)}")
                 where = (*path, "human", "escalation_policy")
                 self._problems.error(Code.WRONG_VALUE, where, f"there is no policy `{policy}`", hint)
-            on_timeout = found or on_timeout  # type: ignore[assignment] - the table has no others
+            on_timeout = found or on_timeout
         return HumanRule(
             (*human.approvers, *targets(human.approver)),
             optional_milliseconds(human.timeout),
@@ -237,7 +245,7 @@ def _loop(node: Node) -> LoopRule | None:
     if loop is None or not loop.enabled:
         return None
     timeout = None if loop.timeout_path is None else tuple(targets(loop.timeout_path))
-    return LoopRule(loop.max_iterations or 1, loop.loop_back_to or node.id, loop.condition, None, timeout)
+    return LoopRule(loop.max_iterations or _FOREVER, loop.loop_back_to or node.id, loop.condition, None, timeout)
 
 
 def _agent(node: Node) -> AgentRule | None:

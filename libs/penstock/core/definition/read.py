@@ -101,7 +101,7 @@ def _explain(part: type[Part], data: Json, path: Path, problems: Problems) -> di
         problems.error(Code.WRONG_VALUE, path, f"expected an object, got {_kind(data)}")
         return {}
     fields = {field.encode_name: field for field in msgspec.structs.fields(part)}
-    for key in data.keys() - fields.keys():
+    for key in (key for key in data if key not in fields):
         hint = problems.did_you_mean(key, fields, "a key of your own begins with `x-`")
         problems.error(Code.UNKNOWN_FIELD, (*path, key), f"there is no field `{key}` here", hint)
     fitting = {}

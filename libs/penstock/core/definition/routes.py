@@ -127,9 +127,9 @@ def _leaving(node: Node, explicit: list[Edge], path: Path, problems: Problems) -
             yield from _plain("dead", node.id, breaks, where)
             problems.warn(Code.ROUTE_DEAD, where, "with a branch, `break_path` is never taken", "leave it out")
         else:
-            kept = [edge for edge in plain if edge.to in breaks]
-            yield from kept
-            missing = [name for name in breaks if name not in {edge.to for edge in kept}]
+            wanted, known = set(breaks), {edge.to for edge in plain}
+            yield from (edge for edge in plain if edge.to in wanted)
+            missing = [name for name in breaks if name not in known]
             yield from _plain("transition", node.id, missing, where)
             dependents = [*targets(node.dependents), *(edge.to for edge in plain)]
             _warn_dead(dependents, breaks, (*path, "dependents"), "`break_path`", problems)
@@ -157,7 +157,8 @@ def _branch(node: Node, path: Path) -> Iterator[Edge]:
     if branch.type == "agent_driven":
         allowed, default = (*path, "branch", "available_next_nodes"), (*path, "branch", "default")
         yield from _plain("agent", node.id, branch.available_next_nodes, allowed)
-        extra = [name for name in targets(branch.default) if name not in branch.available_next_nodes]
+        available = set(branch.available_next_nodes)
+        extra = [name for name in targets(branch.default) if name not in available]
         yield from _plain("agent", node.id, extra, default)
         return
     for index, rule in enumerate(branch.rules):
@@ -176,7 +177,8 @@ def _plain(kind: Kind, source: str, names: Iterable[str], path: Path) -> Iterato
 
 
 def _warn_dead(written: list[str], taken: list[str], path: Path, instead: str, problems: Problems) -> None:
-    dead = [name for name in written if name not in taken]
+    known = set(taken)
+    dead = [name for name in dict.fromkeys(written) if name not in known]
     if dead:
         message = f"`{'`, `'.join(dead)}` is never taken from here: {instead} decides"
         problems.warn(Code.ROUTE_DEAD, path, message)
@@ -203,13 +205,13 @@ def _add_dependencies(written: Written, leaving: dict[str, list[Edge]], problems
 
 def _open_groups(node: Node, edges: list[Edge], taken: dict[str, Path]) -> None:
     """Name what has no name yet, and say which group each transition opens."""
+    counts: dict[str, int] = {}
     for edge in edges:
         if edge.kind in {"transition", "error"} and not edge.id:
-            name, count = f"{edge.source}->{edge.to}", 1
-            while (edge.id or name) in taken:
-                count += 1
-                edge.id = f"{name}#{count}"
-            edge.id = edge.id or name
+            edge.id = name = f"{edge.source}->{edge.to}"
+            while edge.id in taken:
+                counts[name] = counts.get(name, 1) + 1
+                edge.id = f"{name}#{counts[name]}"
             taken[edge.id] = edge.path
         if edge.group is None and edge.kind == "transition" and node.fan_out == "all":
             edge.group = node.id

@@ -15,6 +15,7 @@ from penstock.core.model.graph import JoinRule, MergeRule
 Stack: TypeAlias = tuple[str, ...]
 """Open groups, the innermost last."""
 
+MAX_NESTING: Final = 64
 MAX_STACKS: Final = 16
 """Different nestings followed per node; a definition with more has long been reported."""
 
@@ -75,7 +76,7 @@ class Scopes:
             for edge in self._routes.leaving[name]:
                 after = stack
                 if edge.group is not None and edge.group not in stack:
-                    after = (*stack, edge.group)
+                    after = self._open(edge, stack)
                 if edge.kind in {"transition", "error"} and self._join_of(edge) is not None:
                     after = self._join(edge, after)
                 self._enter(edge.to, after, left)
@@ -85,6 +86,15 @@ class Scopes:
         if stack not in known and len(known) < MAX_STACKS:
             known.add(stack)
             left.append((name, stack))
+
+    def _open(self, edge: Edge, stack: Stack) -> Stack:
+        if len(stack) < MAX_NESTING:
+            return (*stack, str(edge.group))
+        if id(edge) not in self._skipped:
+            self._skipped.add(id(edge))
+            message = f"more than {MAX_NESTING} groups are open inside each other"
+            self._problems.error(Code.LIMIT_EXCEEDED, edge.path, message, "join some of them before")
+        return stack
 
     def _join(self, edge: Edge, stack: Stack) -> Stack:
         name = self._names.get(id(edge))

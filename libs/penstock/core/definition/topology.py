@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from penstock.core.definition.language import Node
 from penstock.core.definition.problem import Code, Path, Problems
 from penstock.core.definition.read import Written
 from penstock.core.definition.routes import Edge, Routes, targets
 from penstock.core.definition.shape import Shape
 from penstock.core.model.graph import NodeRule
+
+MAX_NESTING: Final = 64
+"""Loops around one node."""
 
 
 def entries_of(written: Written, shape: Shape, problems: Problems) -> tuple[str, ...]:
@@ -87,6 +92,9 @@ def enclosing_loops(written: Written, shape: Shape, problems: Problems) -> dict[
         else:
             for inside in shape.forward.between(back, name):
                 found[inside].append(name)
+            if len(found[back]) > MAX_NESTING:
+                problems.error(Code.LIMIT_EXCEEDED, path, f"more than {MAX_NESTING} loops go around `{back}`")
+                break
     return {name: tuple(loops) for name, loops in found.items()}
 
 
@@ -95,7 +103,8 @@ def dependencies_of(node: Node, routes: Routes, shape: Shape, path: Path, proble
     entering = routes.entering[node.id]
     sources = dict.fromkeys(edge.source for edge in entering if edge.kind != "dead" and not shape.is_loop_back(edge))
     declared = [name for name in dict.fromkeys(node.dependencies) if name in sources]
-    others = [name for name in sources if name not in node.dependencies]
+    known = set(node.dependencies)
+    others = [name for name in sources if name not in known]
     if node.wait_for_all and node.dependencies and others:
         message = f"`{'`, `'.join(others)}` leads here too, so `{node.id}` waits for it as well"
         problems.warn(Code.DEPENDENCY_UNDECLARED, (*path, "dependencies"), message, "add it to `dependencies`")

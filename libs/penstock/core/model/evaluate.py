@@ -82,6 +82,15 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
     value: Json = None
 
 
+class TargetBlocked(PenstockError):
+    """The output mapping cannot {op} {target}: {reason}.
+
+    Write to another path, or replace the value in the way first.
+    """
+
+    code = "EXPR_TARGET"
+
+
 class InputMapping(Protocol):
     """A compiled `input` mapping, or any other value built from variables."""
 
@@ -139,5 +148,4 @@ def apply_changes(target: Mapping[str, Json], changes: tuple[Change, ...]) -> di
 
 
 def _blocked(change: Change, reason: str) -> Failure:
-    target = ".".join(change.path)
-    return Failure("EXPR_TARGET", f"cannot {change.op} {target}: {reason}", details={"target": target})
+    return Failure.of(TargetBlocked(op=change.op, target=".".join(change.path), reason=reason))

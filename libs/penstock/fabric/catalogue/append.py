@@ -12,11 +12,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from penstock.fabric.catalogue.errors import RecordConflict, TooManyEvents
-from penstock.fabric.catalogue.reading import read_through
 from penstock.fabric.catalogue.record import Record, decode, encode
 from penstock.fabric.errors import TooLarge, Unavailable
 from penstock.fabric.jetstream.connection import Connection, Headers
-from penstock.fabric.jetstream.reading import Stored, read_last
+from penstock.fabric.jetstream.reading import Stored, read_last, read_through
 from penstock.fabric.jetstream.replies import CONFLICTS, Refused
 from penstock.kit.ids import new_id
 
@@ -117,7 +116,7 @@ async def _send(connection: Connection, records: Sequence[Outgoing], guards: Map
         if len(body) > connection.message_max:
             raise TooLarge(what=_OPERATION, size=len(body), limit=connection.message_max)
     for subject, body, headers in messages[:-1]:
-        await connection._publish(subject, body, "", headers, _OPERATION)  # noqa: SLF001 - `tell` has no headers
+        await connection.tell(subject, body, headers=headers)
     subject, body, headers = messages[-1]
     try:
         return (await (await connection.send(subject, body, headers, _OPERATION))).seq

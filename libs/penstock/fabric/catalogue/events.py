@@ -11,12 +11,11 @@ from eventsourcing.persistence import AggregateRecorder, StoredEvent
 from penstock.fabric.catalogue.append import Outgoing, append
 from penstock.fabric.catalogue.link import Link
 from penstock.fabric.catalogue.positions import Positions
-from penstock.fabric.catalogue.reading import read_through
 from penstock.fabric.catalogue.record import Record, decode
 from penstock.fabric.catalogue.selection import Selection
 from penstock.fabric.catalogue.subjects import Subjects
 from penstock.fabric.jetstream.connection import Connection
-from penstock.fabric.jetstream.reading import read_last
+from penstock.fabric.jetstream.reading import read_last, read_through
 
 _INITIAL_VERSION = 1
 

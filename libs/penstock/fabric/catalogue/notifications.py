@@ -19,11 +19,10 @@ from eventsourcing.persistence import (
 
 from penstock.fabric.catalogue.append import Outgoing
 from penstock.fabric.catalogue.events import JetStreamAggregateRecorder
-from penstock.fabric.catalogue.reading import read_through
 from penstock.fabric.catalogue.record import Record, decode
 from penstock.fabric.catalogue.subscription import JetStreamSubscription
 from penstock.fabric.jetstream.connection import Connection
-from penstock.fabric.jetstream.reading import read_last
+from penstock.fabric.jetstream.reading import read_last, read_through
 
 _PAGE = 500
 

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import aclosing
-from typing import cast
 
 from eventsourcing.persistence import ApplicationRecorder, Notification, Subscription
 
@@ -106,8 +105,7 @@ class JetStreamSubscription(Subscription[ApplicationRecorder]):
                     raise
 
     def _feed(self, connection: Connection, first: int) -> AsyncGenerator[Delivery, None]:
-        deliveries = feed(connection, self._link.names.catalogue, self._subject, first, live=True)
-        return cast("AsyncGenerator[Delivery, None]", deliveries)
+        return feed(connection, self._link.names.catalogue, self._subject, first, live=True)
 
     async def _offer(self, delivery: Delivery) -> None:
         notification = decode(delivery.subject, delivery.data).notification(delivery.sequence)

@@ -54,14 +54,7 @@ class Bucket:
             headers[_EXPECTED] = str(follows)
         if ttl is not None:
             headers["Nats-TTL"] = f"{max(1, math.ceil(ttl))}s"
-        try:
-            operation = f"a write to {self.name}"
-            ack = await self._connection.write(self._prefix + key, value, headers, operation)
-        except Refused as refused:
-            if refused.number in CONFLICTS:
-                return await self._already(key, headers[_WRITE])
-            raise refused.as_error() from refused
-        return ack.seq
+        return await self._connection.persist(lambda: self._save_once(key, value, headers))
 
     async def delete(self, key: str) -> None:
         headers = {_OPERATION: "PURGE", "Nats-Rollup": "sub"}
@@ -70,10 +63,20 @@ class Bucket:
         except Refused as refused:
             raise refused.as_error() from refused
 
-    async def _already(self, key: str, write: str) -> int | None:
-        """A write that was repeated may have met its own first try."""
-        stored = await read_last(self._connection, self.stream, self._prefix + key, leader=True)
-        return stored.sequence if stored is not None and stored.headers.get(_WRITE) == write else None
+    async def _save_once(self, key: str, value: bytes, headers: Headers) -> int | None:
+        try:
+            future = await self._connection.send(self._prefix + key, value, headers, f"a write to {self.name}")
+            return (await future).seq
+        except Refused as refused:
+            if refused.number not in CONFLICTS:
+                raise refused.as_error() from refused
+            # A write that was repeated may have met its own first try.
+            stored = await read_last(self._connection, self.stream, self._prefix + key, leader=True)
+            if stored is not None and stored.headers.get(_WRITE) == headers[_WRITE]:
+                return stored.sequence
+            if (stored.sequence if stored else 0) == int(headers[_EXPECTED]) and (waiting := refused.in_flight()):
+                raise waiting from refused
+            return None
 
     def _entry(self, key: str, stored: Stored | None) -> Entry:
         if stored is None:

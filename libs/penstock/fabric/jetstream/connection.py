@@ -81,6 +81,7 @@ class Connection:
                 config.url.split(","),
                 name=name,
                 error_cb=connection._on_error,
+                disconnected_cb=connection._on_disconnected,
                 reconnected_cb=connection._on_reconnected,
                 connect_timeout=2,
                 max_reconnect_attempts=1,
@@ -107,6 +108,10 @@ class Connection:
         text = str(error).lower()
         if "permissions violation" in text or "authorization" in text or "authentication" in text:
             self.denied = str(error)
+
+    async def _on_disconnected(self) -> None:
+        """No answer will come over a connection that is gone."""
+        self._fail_pending()
 
     async def _on_reconnected(self) -> None:
         for callback in tuple(self.after_reconnect):
@@ -145,16 +150,18 @@ class Connection:
         if self._ticker is not None:
             self._ticker.cancel()
             self._ticker = None
-        with contextlib.suppress(nats.errors.Error, TimeoutError):
+        with contextlib.suppress(nats.errors.Error, OSError, TimeoutError):
             if self.client.is_connected:
                 await self.client.flush(timeout=2)
-        await self.client.close()
+        with contextlib.suppress(OSError):  # nats-py flushes once more, perhaps into a socket that just broke
+            await self.client.close()
         self._fail_pending()
 
     # -- writing
 
     async def send(self, subject: str, payload: bytes, headers: Headers | None, operation: str) -> asyncio.Future[Ack]:
         """Publish now; the future gives the acknowledgement, a `Refused`, or `Unavailable` after the time-out."""
+        self._check_connected(operation)
         token = str(next(self._serial))
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Ack] = loop.create_future()
@@ -202,19 +209,15 @@ class Connection:
         return answer
 
     async def request(self, subject: str, payload: bytes) -> Msg:
+        self._check_connected(subject)
         try:
             return await self.client.request(subject, payload, timeout=self.config.request_timeout)
-        except (
-            nats.errors.NoRespondersError,
-            nats.errors.TimeoutError,
-            nats.errors.OutboundBufferLimitError,
-        ) as error:
-            raise self._away(subject) from error
-        except nats.errors.ConnectionClosedError as error:
+        except _AWAY as error:
             raise self._away(subject) from error
 
     async def request_many(self, subject: str, payload: bytes) -> tuple[list[Msg], Msg]:
         """One request, many replies, ended by a status: the replies, and that status."""
+        self._check_connected(subject)
         token = str(next(self._serial))
         loop = asyncio.get_running_loop()
         collected = self._collecting[token] = _Collected([], loop.create_future())
@@ -240,11 +243,16 @@ class Connection:
 
         return stop
 
-    async def tell(self, subject: str, payload: bytes, reply: str = "") -> None:
+    async def tell(self, subject: str, payload: bytes, reply: str = "", headers: Headers | None = None) -> None:
         """Publish without asking for an answer: acks, pull requests."""
-        await self._publish(subject, payload, reply, None, subject)
+        await self._publish(subject, payload, reply, headers, subject)
 
     # -- inside
+
+    def _check_connected(self, operation: str) -> None:
+        """Whatever awaits an answer is not left in the client's buffer: it would go out, unasked, much later."""
+        if not self.client.is_connected:
+            raise self._away(operation)
 
     async def _publish(self, subject: str, payload: bytes, reply: str, headers: Headers | None, operation: str) -> None:
         if len(payload) > self.message_max:
@@ -305,6 +313,9 @@ class Connection:
                 future.set_exception(self._away(operation))
                 future.exception()  # seen: a writer that gave up must not leave a warning behind
         self._pending.clear()
+        for collected in self._collecting.values():
+            if not collected.status.done():
+                collected.status.set_exception(self._away("a read"))
 
     def _away(self, operation: str) -> FabricError:
         if self.denied is not None:

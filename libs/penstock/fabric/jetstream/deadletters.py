@@ -20,6 +20,7 @@ from penstock.fabric.jetstream.consumers import NANOSECONDS, ConsumerSpec, creat
 from penstock.fabric.jetstream.delivery import Delivery
 from penstock.fabric.jetstream.feed import feed
 from penstock.fabric.jetstream.pull import Pull
+from penstock.fabric.jetstream.purge import purge
 from penstock.fabric.jetstream.reading import Stored, read_at, read_last
 from penstock.fabric.jetstream.replies import CONFLICTS, MESSAGE_NOT_FOUND, Refused
 from penstock.fabric.naming import token
@@ -60,14 +61,8 @@ class JetStreamDeadLetters:
             yield _letter(delivery)
 
     async def drop(self, tenant: str, queue: str, letter: str) -> bool:
-        request = {"filter": self._names.dead_letter(tenant, queue, letter)}
-        try:
-            answer = await self._connection.persist(
-                lambda: self._connection.api(f"STREAM.PURGE.{self._names.dead_letters}", request)
-            )
-        except Refused as refused:
-            raise refused.as_error() from refused
-        return bool(answer["purged"])
+        subject = self._names.dead_letter(tenant, queue, letter)
+        return bool(await purge(self._connection, self._names.dead_letters, subject))
 
 
 class Collector:

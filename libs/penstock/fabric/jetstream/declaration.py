@@ -189,4 +189,4 @@ def _stream(config: FabricConfig, name: str, subjects: list[str], **settings: An
 
 
 def _derived(config: FabricConfig) -> Config:
-    return {"persist_mode": "async"} if config.derived_async and config.replicas == 1 else {}
+    return {"persist_mode": "async" if config.derived_async and config.replicas == 1 else "default"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from penstock.fabric.errors import ConsumerGone
 from penstock.fabric.jetstream.connection import Connection
@@ -25,7 +25,7 @@ async def feed(
     live: bool,
     last_per_subject: bool = False,
     headers_only: bool = False,
-) -> AsyncIterator[Delivery]:
+) -> AsyncGenerator[Delivery, None]:
     """Messages on `subject` from `sequence` on, each once and in order; ends at the present end unless `live`."""
     while True:
         spec = ConsumerSpec(

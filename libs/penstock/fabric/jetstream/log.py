@@ -19,7 +19,7 @@ from penstock.fabric.errors import FabricError, LogConflict, Unavailable
 from penstock.fabric.jetstream.connection import Connection
 from penstock.fabric.jetstream.delivery import Delivery
 from penstock.fabric.jetstream.feed import feed
-from penstock.fabric.jetstream.reading import Stored, read_from, read_last, read_lasts
+from penstock.fabric.jetstream.reading import Stored, read_from, read_last, read_lasts, read_through
 from penstock.fabric.jetstream.replies import CONFLICTS, Ack, Refused
 from penstock.fabric.ports.blobs import BlobRef, Blobs
 from penstock.fabric.ports.log import Append, Logged, Summary, check_chain, logged
@@ -30,8 +30,6 @@ OPEN = "Ps-Open"
 DUE = "Ps-Due"
 BLOB = "Ps-Blob"
 """A commit too large for a message: its body is in this blob."""
-
-_CATCH_UP = 0.02
 
 
 class _Outgoing(msgspec.Struct, frozen=True):
@@ -69,21 +67,25 @@ class JetStreamLog:
 
     async def _outcome(self, outgoing: _Outgoing, future: asyncio.Future[Ack]) -> Head | FabricError:
         try:
-            return _at(outgoing.head, (await future).seq)
+            return await self._head(outgoing, future)
         except Unavailable:
-            again = self._connection.persist(lambda: self._once(outgoing))
-        except Refused as refused:
-            again = self._refused(outgoing, refused)
-        try:
-            return await again
+            try:
+                return await self._connection.persist(lambda: self._once(outgoing))
+            except FabricError as error:
+                return error
         except FabricError as error:
             return error
 
     async def _once(self, outgoing: _Outgoing) -> Head:
+        return await self._head(outgoing, await self._publish(outgoing))
+
+    async def _head(self, outgoing: _Outgoing, future: asyncio.Future[Ack]) -> Head:
         try:
-            return _at(outgoing.head, (await (await self._publish(outgoing))).seq)
+            return _at(outgoing.head, (await future).seq)
         except Refused as refused:
-            return await self._refused(outgoing, refused)
+            if refused.number in CONFLICTS:
+                return await self._settle(outgoing, refused)
+            raise refused.as_error() from refused
 
     async def _publish(self, outgoing: _Outgoing) -> asyncio.Future[Ack]:
         return await self._connection.send(outgoing.subject, outgoing.body, outgoing.headers, outgoing.operation)
@@ -102,35 +104,33 @@ class JetStreamLog:
             body = b""
         return _Outgoing(append, self._names.log(key), body, headers, head, "an append to the log")
 
-    async def _refused(self, outgoing: _Outgoing, refused: Refused) -> Head:
-        if refused.number in CONFLICTS:
-            return await self._settle(outgoing)
-        raise refused.as_error() from refused
-
-    async def _settle(self, outgoing: _Outgoing) -> Head:
+    async def _settle(self, outgoing: _Outgoing, refused: Refused) -> Head:
         """The log is not where we thought: either this very commit got there before, or someone else's did."""
         append = outgoing.append
         conflict = LogConflict(run=append.key.run, expected=append.head.sequence)
         stream = self._names.log_stream(self._names.shard(append.key))
         last = await read_last(self._connection, stream, outgoing.subject, leader=True)
         if last is None or last.sequence <= append.head.sequence:
-            raise conflict
-        while True:
-            found = await read_from(self._connection, stream, outgoing.subject, append.head.sequence + 1)
-            for stored in found:
-                if stored.headers.get(COMMIT) == append.id:
-                    return _at(outgoing.head, stored.sequence)
-            if found and found[-1].sequence >= last.sequence:
-                raise conflict
-            await asyncio.sleep(_CATCH_UP)  # answered by a replica that is behind its leader
+            raise refused.in_flight() or conflict
+        first = append.head.sequence + 1
+        for stored in await read_through(self._connection, stream, outgoing.subject, first, last.sequence):
+            if stored.headers.get(COMMIT) == append.id:
+                return _at(outgoing.head, stored.sequence)
+        raise conflict
 
     # -- reading
 
     async def read(self, key: RunKey, after: Head = EMPTY) -> list[Logged]:
         stream = self._names.log_stream(self._names.shard(key))
-        stored = await read_from(self._connection, stream, self._names.log(key), after.sequence)
+        subject = self._names.log(key)
+        stored = await read_from(self._connection, stream, subject, after.sequence)
+        if after.sequence and (not stored or stored[0].sequence != after.sequence):
+            # Gone, or read from a replica that is behind: the leader knows which.
+            last = await read_last(self._connection, stream, subject, leader=True)
+            if last is not None and last.sequence >= after.sequence:
+                stored = await read_through(self._connection, stream, subject, after.sequence, last.sequence)
         commits = [await self._logged(key, entry.sequence, entry.headers, entry.data) for entry in stored]
-        return check_chain(commits, after)
+        return check_chain(key, commits, after)
 
     async def last(self, key: RunKey) -> Summary | None:
         stream = self._names.log_stream(self._names.shard(key))

@@ -109,7 +109,7 @@ class JetStreamOwners:
             for name in await consumer_names(self._connection, stream):
                 other = _epoch(name)
                 if other is not None and other > epoch:
-                    raise LeaseLost(shard=shard, holder="another coordinator", epoch=other)
+                    raise LeaseLost(shard=shard, epoch=other)
                 if other is not None and other < epoch:
                     await delete_consumer(self._connection, stream, name)
             try:

@@ -62,6 +62,20 @@ async def read_from(
     return found
 
 
+async def read_through(
+    connection: Connection, stream: str, subject: str, first: int, last: int, *, limit: int | None = None
+) -> list[Stored]:
+    """As `read_from`, but not from a replica that has yet to see `last`, which the leader says is on `subject`."""
+
+    async def attempt() -> list[Stored]:
+        found = await read_from(connection, stream, subject, first, limit=limit)
+        if len(found) == limit or (found and found[-1].sequence >= last):
+            return found
+        raise Unavailable(operation=f"a read of {subject} up to {last}", seconds=0)
+
+    return await connection.persist(attempt)
+
+
 async def read_lasts(connection: Connection, stream: str, subjects: Iterable[str]) -> list[Stored]:
     """The last message of each subject that has one, in stream order."""
     found: list[Stored] = []

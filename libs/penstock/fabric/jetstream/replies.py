@@ -54,6 +54,11 @@ class Refused(Exception):
         """The subject already holds all the messages it may."""
         return self.number == STORE_FAILED and "per subject" in self.refusal.description
 
+    def in_flight(self) -> Unavailable | None:
+        """Another write to the subject is under way, perhaps our own that timed out: ask again once it is decided."""
+        waiting = self.number == WRONG_LAST_SEQUENCE_IN_FLIGHT
+        return Unavailable(operation=self.operation, seconds=0) if waiting else None
+
     def as_error(self) -> FabricError:
         number, reason = self.number, self.refusal.description
         if number in _FULL or (number == STORE_FAILED and ("maximum" in reason or "space" in reason)):

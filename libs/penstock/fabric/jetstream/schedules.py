@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from penstock.core.model.commit import RunKey
 from penstock.core.model.time import Instant
 from penstock.fabric.jetstream.connection import Connection
+from penstock.fabric.jetstream.purge import purge
 from penstock.fabric.jetstream.replies import Refused
 from penstock.fabric.ports.schedules import Timer, encode_timer
 
@@ -32,11 +33,7 @@ class JetStreamSchedules:
 
     async def clear(self, key: RunKey, timer: str) -> None:
         stream = self._names.timer_stream(self._names.shard(key))
-        request = {"filter": self._names.timer(key, timer)}
-        try:
-            await self._connection.persist(lambda: self._connection.api(f"STREAM.PURGE.{stream}", request))
-        except Refused as refused:
-            raise refused.as_error() from refused
+        await purge(self._connection, stream, self._names.timer(key, timer))
 
 
 def rfc3339(instant: Instant) -> str:

@@ -12,6 +12,7 @@ from penstock.fabric.jetstream.connection import Connection
 from penstock.fabric.jetstream.consumers import NANOSECONDS, ConsumerSpec, create_consumer
 from penstock.fabric.jetstream.delivery import Delivery, Leases
 from penstock.fabric.jetstream.pull import Pull
+from penstock.fabric.jetstream.purge import purge
 from penstock.fabric.jetstream.reading import read_last
 from penstock.fabric.jetstream.replies import Ack, Refused
 from penstock.fabric.ports.delivery import Received
@@ -60,14 +61,7 @@ class JetStreamTasks:
         return None if stored is None else stored.data
 
     async def purge(self, tenant: str, queue: str, task: str) -> bool:
-        request = {"filter": self._names.task(tenant, queue, task)}
-        try:
-            answer = await self._connection.persist(
-                lambda: self._connection.api(f"STREAM.PURGE.{self._stream}", request)
-            )
-        except Refused as refused:
-            raise refused.as_error() from refused
-        return bool(answer["purged"])
+        return bool(await purge(self._connection, self._stream, self._names.task(tenant, queue, task)))
 
     async def open(self, tenant: str, queue: str, *, window: int = 512) -> JetStreamTaskQueue:
         name = self._names.queue_consumer(tenant, queue)

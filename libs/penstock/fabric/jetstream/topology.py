@@ -15,6 +15,10 @@ _FIXED = frozenset({"storage", "retention", "allow_msg_counter", "allow_msg_sche
 """What the server does not let anyone change once the stream is there (or only by losing something)."""
 
 
+_OMITTED = {"persist_mode": "default"}
+"""What the server leaves out because it is the default."""
+
+
 class JetStreamTopology:
     def __init__(self, connection: Connection, config: FabricConfig) -> None:
         self._connection = connection
@@ -25,14 +29,15 @@ class JetStreamTopology:
         """Create what is missing and upgrade what differs; the names of what changed. Safe to repeat, and to race."""
         found = {declared.name: await self._info(declared.name) for declared in self._declared}
         await self._check_shards(found)
+        for declared in self._declared:  # all before anything changes
+            _check_fixed(declared, found[declared.name])
         changed = []
         for declared in self._declared:
             info = found[declared.name]
             if info is None:
                 await self._create(declared)
                 changed.append(declared.name)
-            elif drift := _drift(declared, info["config"]):
-                _check_fixed(declared.name, drift)
+            elif _drift(declared, info["config"]):
                 await self._update(declared, info["config"])
                 changed.append(declared.name)
         return changed
@@ -90,18 +95,18 @@ def _drift(declared: Declared, actual: Config) -> list[Drift]:
         found = actual.get(field)
         if field == "metadata":
             found = {key: (found or {}).get(key) for key in wanted}
-        if found is None and wanted is False:
-            continue
+        if found is None:
+            found = _OMITTED.get(field)
         if found != wanted:
             drift.append(Drift(field, str(wanted), str(found)))
     return drift
 
 
-def _check_fixed(stream: str, drift: list[Drift]) -> None:
-    for difference in drift:
+def _check_fixed(declared: Declared, info: dict[str, Any] | None) -> None:
+    for difference in _drift(declared, info["config"]) if info else ():
         if difference.field in _FIXED:
             raise TopologyConflict(
-                stream=stream, field=difference.field, declared=difference.declared, actual=difference.actual
+                stream=declared.name, field=difference.field, declared=difference.declared, actual=difference.actual
             )
 
 

@@ -117,21 +117,23 @@ def logged(key: RunKey, commit_id: str, sequence: int, body: bytes) -> Logged:
     return Logged(key, commit_id, Head(sequence, digest(body), commit.first + len(commit.events)), commit)
 
 
-def check_chain(commits: Sequence[Logged], after: Head) -> list[Logged]:
+def check_chain(key: RunKey, commits: Sequence[Logged], after: Head) -> list[Logged]:
     """The commits after `after`, which itself must lead them unless it is the empty head."""
     if after.sequence:
         if not commits or commits[0].head != after:
-            _broken(commits, after.sequence, "the commit it should continue from is not there")
+            raise LogBroken(run=key.run, sequence=after.sequence, reason="the commit to continue from is not there")
         commits = commits[1:]
     for entry in commits:
-        if entry.commit.run != entry.key.run:
-            _broken([entry], entry.head.sequence, f"the commit belongs to run {entry.commit.run}")
-        if entry.commit.prev != after.digest or entry.commit.first != after.events:
-            _broken([entry], entry.head.sequence, "a commit before it is missing or was changed")
+        reason = _fault(key, entry.commit, after)
+        if reason:
+            raise LogBroken(run=key.run, sequence=entry.head.sequence, reason=reason)
         after = entry.head
     return list(commits)
 
 
-def _broken(commits: Sequence[Logged], sequence: int, reason: str) -> None:
-    run = commits[0].key.run if commits else "?"
-    raise LogBroken(run=run, sequence=sequence, reason=reason)
+def _fault(key: RunKey, commit: Commit, after: Head) -> str:
+    if commit.run != key.run:
+        return f"the commit belongs to run {commit.run}"
+    if commit.prev != after.digest or commit.first != after.events:
+        return "a commit before it is missing or was changed"
+    return ""

@@ -70,7 +70,7 @@ class MemoryLog:
 
     async def read(self, key: RunKey, after: Head = EMPTY) -> list[Logged]:
         records = [record for record in self._runs.get(key, ()) if record.sequence >= after.sequence]
-        return check_chain([record.logged() for record in records], after)
+        return check_chain(key, [record.logged() for record in records], after)
 
     async def last(self, key: RunKey) -> Summary | None:
         records = self._runs.get(key)

@@ -56,7 +56,7 @@ class MemoryOwners:
 def _replace(queue: MemoryQueue, shard: int, epoch: int) -> MemoryInbox:
     for other in map(int, queue.consumers()):
         if other > epoch:
-            raise LeaseLost(shard=shard, holder="another coordinator", epoch=other)
+            raise LeaseLost(shard=shard, epoch=other)
         if other < epoch:
             queue.drop_consumer(str(other))
     return MemoryInbox(queue.consume(str(epoch), lease=_LEASE))

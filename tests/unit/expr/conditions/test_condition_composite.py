@@ -15,7 +15,7 @@ VARIABLES = {"output": {"t": True, "f": False}}
 FAILS = "EXPR_EVALUATION"
 
 
-def composite(operator: str, *conditions: Any) -> dict[str, Any]:
+def composite(operator: str, *conditions: Json) -> dict[str, Any]:
     return {"type": "composite", "operator": operator, "conditions": list(conditions)}
 
 
