@@ -131,7 +131,7 @@ async def test_an_idle_owner_keeps_its_shards_for_as_long_as_it_lives(rig: Rig) 
     start = rig.monotonic()
     await until(rig, both, lambda: rig.monotonic() - start > 1.5 * rig.config.lease, 60)
     assert owner.ownership.held[0].epoch == before
-    assert owner.losses == rival.gains == []
+    assert (owner.losses, rival.gains) == ([], [])
     await owner.ownership.close()
 
 

@@ -35,10 +35,10 @@ from penstock.embedded.nats import NatsServer
 from penstock.fabric.catalogue import JetStreamTrackingRecorder, events
 from penstock.fabric.catalogue.append import BATCH_LIMIT
 from penstock.fabric.catalogue.errors import CatalogueClosed, RecordConflict, TooManyEvents
-from penstock.fabric.catalogue.reading import read_through
 from penstock.fabric.errors import IllegalName, StorageFull, TooLarge, Unavailable, Undecodable
 from penstock.fabric.jetstream.connection import Connection
 from penstock.fabric.jetstream.declaration import declare
+from penstock.fabric.jetstream.reading import read_through
 from penstock.fabric.naming import Names
 from penstock.kit.config import FabricConfig, NatsConfig
 

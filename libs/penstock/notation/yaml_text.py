@@ -18,6 +18,9 @@ MAX_DEPTH: Final = 100
 MAX_VALUES: Final = 1_000_000
 
 _MERGE: Final = "<<"
+_TAGS: Final = {
+    f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value")
+}
 _INTEGER: Final = re.compile(r"[-+]?\d{1,300}|0o[0-7]{1,100}|0x[0-9a-fA-F]{1,100}")
 _FLOAT: Final = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?")
 _WORDS: Final = {
@@ -79,7 +82,7 @@ class _Reader:
 
 def _scalar(node: yaml.ScalarNode) -> Any:  # noqa: ANN401 - any JSON
     text = str(node.value)
-    if node.tag.startswith("!"):
+    if node.tag not in _TAGS:
         _fail(node.start_mark, f"there is no tag `{node.tag}` here")
     if node.style:
         return text

@@ -55,8 +55,10 @@ PYTHON: dict[str, tuple[str, type[Exception] | object]] = {
     "vars": ("return vars(int)['__add__'].__objclass__.__subclasses__()", ExprError),
     "globals": ("return globals()['__builtins__'].open", ExprError),
     "metaclass": (
-        "class M(type):\n    def __getattr__(s, n): return open\n"
-        "class C(metaclass=M): pass\nreturn C.x('CANARY').read()",
+        """class M(type):
+    def __getattr__(s, n): return open
+class C(metaclass=M): pass
+return C.x('CANARY').read()""",
         ExprError,
     ),
     "wrapper": ("global evaluate\nevaluate = open\nreturn evaluate('CANARY').read()", ExprError),

@@ -196,10 +196,15 @@ async def test_an_idle_sandbox_is_small_even_after_a_large_run(lua: Lua) -> None
     assert resident(pid) < 15 * MIB
 
 
+def limits_of(pid: int) -> dict[str, str]:
+    lines = Path(f"/proc/{pid}/limits").read_text().splitlines()
+    return {line[:25].strip(): line[25:].split()[0] for line in lines}
+
+
 async def test_the_kernel_bounds_a_sandbox_too(lua: Lua) -> None:
     await lua.run(ADD, {"a": 1})
     (pid,) = pool_of(lua).pids
-    limits = {line[:25].strip(): line[25:].split()[0] for line in Path(f"/proc/{pid}/limits").read_text().splitlines()}
+    limits = limits_of(pid)
     for name in ("Max open files", "Max processes", "Max file size", "Max core file size"):
         assert limits[name] == "0"
     assert int(limits["Max address space"]) < 512 * MIB

@@ -58,7 +58,7 @@ def chain(batches: Sequence[tuple[msgspec.Raw, ...]], key: RunKey = KEY) -> list
 
 
 def read(bodies: Sequence[tuple[int, bytes]], after: Head = EMPTY, key: RunKey = KEY) -> list[Logged]:
-    return check_chain([logged(key, "c", sequence, body) for sequence, body in bodies], after)
+    return check_chain(key, [logged(key, "c", sequence, body) for sequence, body in bodies], after)
 
 
 def raw(*values: object) -> tuple[msgspec.Raw, ...]:

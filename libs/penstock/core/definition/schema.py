@@ -25,12 +25,14 @@ def json_schema() -> dict[str, Any]:
                 properties[field.encode_name]["description"] = text
         _add_spellings(own, spelling_of(part))
         own["patternProperties"] = {"^x-": {}}
-    by_id = {**schema["$defs"]["Node"], "required": [], "title": "NodeById"}
+    by_id = {**schema["$defs"]["Node"], "title": "NodeById"}
+    del by_id["allOf"]  # which asks for an id
     schema["$defs"]["NodeById"] = by_id
     for choice in schema["$defs"]["Definition"]["properties"]["nodes"]["anyOf"]:
         if choice.get("type") == "object":
             choice["additionalProperties"] = {"anyOf": [{"$ref": f"{_REF}NodeById"}, {"type": "null"}]}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Penstock workflow", **schema}
+    result = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Penstock workflow", **schema}
+    return msgspec.json.decode(msgspec.json.encode(result), type=dict[str, Any])
 
 
 def _add_spellings(own: dict[str, Any], spelling: Spelling) -> None:

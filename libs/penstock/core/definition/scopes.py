@@ -48,7 +48,10 @@ class Scopes:
             edge.group for edge in self._routes.all() if edge.group is not None
         )
         first: dict[str, Edge] = {}
-        for edge, names in self._joined.values():
+        for edge in self._routes.all():
+            _, names = self._joined.get(id(edge), (edge, set[str]()))
+            if not names:
+                continue
             if len(names) > 1:
                 message = f"this joins one of {', '.join(sorted(names))}, by the way a token came"
                 self._problems.error(Code.JOIN_AMBIGUOUS, _where(edge), message, "name the `group`")

@@ -32,7 +32,7 @@ class Spelling(NamedTuple):
 def spelling_of(part: type[Part]) -> Spelling:
     fields = msgspec.structs.fields(part)
     names = frozenset(field.encode_name for field in fields)
-    durations = {field.encode_name for field in fields if DurationText in get_args(field.type)}
+    durations = [field.encode_name for field in fields if DurationText in get_args(field.type)]
     units = {f"{name}_{suffix}": (name, unit) for name in durations for suffix, unit in SUFFIXES.items()}
     others = {key: units.get(name, (name, "")) for key, name in part.spellings.items()}
     parts = {field.encode_name: inner for field in fields if (inner := part_in(field.type))}

@@ -16,6 +16,7 @@ from penstock.expr.script import inside
 from penstock.expr.script.result import MAX_BYTES
 
 _START_SECONDS = 30.0
+_BUFFER = 1 << 16
 _MAX_FRAME = MAX_BYTES * 2
 _INSIDE = str(Path(inside.__file__).parent)
 # The packages above `inside` are stood in for by empty ones: importing them would cost ten times the memory.
@@ -39,13 +40,14 @@ class Recipe(Struct, frozen=True):
     folders: tuple[str, ...]
 
 
-class Sandbox(asyncio.Protocol):
+class Sandbox(asyncio.BufferedProtocol):
     """Use `Sandbox.start`. After an error it is dead: start another."""
 
     def __init__(self, recipe: Recipe, process: subprocess.Popen[bytes]) -> None:
         self._language = recipe.language
         self._process = process
         self._transport: asyncio.Transport | None = None
+        self._buffer = memoryview(bytearray(_BUFFER))
         self._received = bytearray()
         self._answer: asyncio.Future[bytes] | None = None
         self._end: asyncio.Future[int] | None = None
@@ -119,8 +121,11 @@ class Sandbox(asyncio.Protocol):
         if self._end is not None:
             await asyncio.shield(self._end)
 
-    def data_received(self, data: bytes) -> None:
-        self._received += data
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - the same one every time: a fresh one costs more than the answer
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._received += self._buffer[:nbytes]
         size = int.from_bytes(self._received[:4], "little")
         missing = 4 + size - len(self._received)
         if self._answer is None or missing < 0 or size > _MAX_FRAME:

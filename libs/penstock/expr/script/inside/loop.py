@@ -69,17 +69,16 @@ def _answer(engine: Engine, operation: str, source: str, values: str, memory: in
 
 
 def _receive() -> str:
-    size = int.from_bytes(_read(4), "little")
-    return _read(size).decode()
+    frame = _read()
+    while len(frame) < 4 or len(frame) < 4 + int.from_bytes(frame[:4], "little"):
+        frame += _read()
+    return frame[4:].decode()
 
 
-def _read(size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        more = os.read(_SOCKET, size - len(data))
-        if not more:  # the parent is gone
-            os._exit(0)
-        data += more
+def _read() -> bytes:
+    data = os.read(_SOCKET, 1 << 16)
+    if not data:  # the parent is gone
+        os._exit(0)
     return data
 
 
