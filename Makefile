@@ -61,7 +61,10 @@ bench-fabric: $(READY) ## the fabric beside bare nats-py, both durability modes
 bench-expr: $(READY) ## conditions and scripts, cached, on a 2 KB context
 	@$(BIN)/python -m bench.expr
 
-bench: bench-fabric bench-expr ## every benchmark
+bench-core: $(READY) ## compiling definitions
+	@$(BIN)/python -m bench.definition
+
+bench: bench-fabric bench-expr bench-core ## every benchmark
 
 lock: | $(filter .tools/bin/uv,$(UV)) ## update uv.lock
 	$(UV) lock --upgrade
@@ -76,4 +79,4 @@ clean: ## remove what can be made again (.penstock, your data, stays)
 	rm -rf .venv .tools .coverage* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-.PHONY: help setup run test check fmt gen gen-check bench bench-fabric bench-expr lock up down clean
+.PHONY: help setup run test check fmt gen gen-check bench bench-fabric bench-expr bench-core lock up down clean

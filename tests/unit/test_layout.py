@@ -19,6 +19,18 @@ MAKEFILE = (ROOT / "Makefile").read_text()
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").rglob("*.md")])
 
 EXPORTS = {
+    "penstock.core.definition": [
+        "Checked",
+        "DefinitionInvalid",
+        "FORMAT",
+        "NodeType",
+        "Place",
+        "Places",
+        "Problem",
+        "check",
+        "compile_definition",
+    ],
+    "penstock.notation": ["NotationError", "Text", "read_text"],
     "penstock.expr.ale": ["AleProgram", "DEFAULT", "Limits", "compile_ale", "is_object"],
     "penstock.expr.script": ["Limits", "Script", "Scripts"],
     "penstock.fabric.catalogue": [

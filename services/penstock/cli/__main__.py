@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from penstock.cli import configuration, dev, doctor, expr, serve, versions
+from penstock.cli import configuration, dev, doctor, expr, serve, versions, workflow
 from penstock.cli.output import print_error
 
 
@@ -54,6 +54,7 @@ app.command()(serve.serve)
 app.command("version")(versions.show_version)
 app.add_typer(configuration.app, name="config")
 app.add_typer(expr.app, name="expr")
+app.add_typer(workflow.app, name="workflow")
 
 
 def main() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import pytest_asyncio
@@ -31,12 +32,11 @@ async def python(request: pytest.FixtureRequest) -> AsyncIterator[Scripts]:
 
 
 @pytest.fixture(scope="module")
-def canary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def canary() -> Iterator[Path]:
     """A file that anyone on this machine may read, but no script."""
-    folder = tmp_path_factory.mktemp("host")
-    for parent in (folder, *folder.parents[:2]):
-        parent.chmod(0o755)
-    path = folder / "canary.txt"
-    path.write_text(CANARY_SONG)
-    path.chmod(0o644)
-    return path
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "canary.txt"
+        path.write_text(CANARY_SONG)
+        path.parent.chmod(0o755)
+        path.chmod(0o644)
+        yield path

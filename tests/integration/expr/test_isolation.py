@@ -14,7 +14,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import uvloop
 
+from penstock.core.model.evaluate import Json
 from penstock.expr.errors import EvaluationError, ExpressionTooComplex, LimitExceeded, SandboxUnavailable
 from penstock.expr.script import Limits, Script, Scripts
 from penstock.expr.script.language import Language
@@ -230,6 +232,16 @@ async def test_a_sandbox_that_cannot_start_is_a_typed_error(engine: str) -> None
 async def test_what_cannot_be_compiled_in_time_is_too_complex(restricted: Scripts) -> None:
     with pytest.raises(ExpressionTooComplex):
         await restricted.check_python("while True: pass", timeout_ms=100)
+
+
+def test_it_works_on_uvloop_too() -> None:
+    async def main() -> Json:
+        async with Scripts(processes=1) as scripts:
+            with pytest.raises(LimitExceeded):
+                await scripts.run(Script("lua", "while true do end", (), Limits(timeout_ms=50)), {})
+            return await scripts.run(ADD, {"a": 1}), await scripts.run(Script("python", "return 1"), {})
+
+    assert uvloop.run(main()) == ({"result": 2}, {"result": 1})
 
 
 LEAKS = {

@@ -88,6 +88,10 @@ class DataFlow:
             self._problems.error(Code.READ_UNKNOWN, use.path, message, f"`nodes.{name}.output.{path[1]}`, perhaps")
         elif path[1:2] == ("output",):
             self._check_schema(use, ("nodes", *path), path[2:], self._nodes[name].output_schema)
+        if not self._scopes.sees(use.node, name):
+            message = f"the output of `{name}` is read where its branch is closed, and gone with it"
+            hint = "merge it at the join; the run's `output` also has `_branches.<group>`"
+            self._problems.warn(Code.READ_UNWRITTEN, use.path, message, hint)
         if use.node is None:
             return
         own = name == use.node and not use.completed and name not in self._shape.taken.cyclic

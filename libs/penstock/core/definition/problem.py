@@ -86,7 +86,9 @@ class DefinitionInvalid(DefinitionError):
 
 
 _SUGGESTIONS: Final = 20
-"""Looking for what was meant costs time per known name; a file that is wrong throughout needs no more."""
+_CANDIDATES: Final = 500
+_LENGTHS: Final = 4
+"""Looking for what was meant costs time per known name: so often, among so many, of nearly the same length."""
 
 
 class Problems:
@@ -112,7 +114,9 @@ class Problems:
     def did_you_mean(self, name: str, known: Iterable[str], otherwise: str = "") -> str:
         if self._suggestions:
             self._suggestions -= 1
-            close = get_close_matches(name, list(known), n=1)
+            similar = [other for other in known if abs(len(other) - len(name)) <= _LENGTHS]
+            similar.sort(key=lambda other: other[:2] != name[:2])
+            close = get_close_matches(name, similar[:_CANDIDATES], n=1)
             if close:
                 return f"did you mean `{close[0]}`?"
         return otherwise

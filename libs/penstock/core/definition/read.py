@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 import msgspec
@@ -100,7 +101,7 @@ def _explain(part: type[Part], data: Json, path: Path, problems: Problems) -> di
     if not isinstance(data, dict):
         problems.error(Code.WRONG_VALUE, path, f"expected an object, got {_kind(data)}")
         return {}
-    fields = {field.encode_name: field for field in msgspec.structs.fields(part)}
+    fields = _fields(part)
     for key in (key for key in data if key not in fields):
         hint = problems.did_you_mean(key, fields, "a key of your own begins with `x-`")
         problems.error(Code.UNKNOWN_FIELD, (*path, key), f"there is no field `{key}` here", hint)
@@ -116,6 +117,11 @@ def _explain(part: type[Part], data: Json, path: Path, problems: Problems) -> di
         except msgspec.ValidationError as error:
             _explain_value(field.type, data[name], (*path, name), str(error), problems)
     return fitting
+
+
+@cache
+def _fields(part: type[Part]) -> dict[str, msgspec.structs.FieldInfo]:
+    return {field.encode_name: field for field in msgspec.structs.fields(part)}
 
 
 def _explain_value(annotation: Any, value: Json, path: Path, reason: str, problems: Problems) -> None:  # noqa: ANN401 - types have no common type

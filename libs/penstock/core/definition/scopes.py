@@ -31,7 +31,8 @@ class Scopes:
         self.stacks: dict[str, set[Stack]] = {name: set() for name in written.nodes}
         self._opened = {edge.group for edge in routes.all() if edge.group is not None}
         self._by_transition = {edge.id: edge.group for edge in routes.all() if edge.id}
-        self._joined: dict[int, tuple[Edge, set[str]]] = {}
+        self._joined: dict[int, set[str]] = {}
+        """By edge, what it was found to join."""
         self._skipped: set[int] = set()
         self._names = {id(edge): self._named_group(edge) for edge in routes.all() if edge.synchronize}
 
@@ -41,6 +42,12 @@ class Scopes:
     def only_in_branches(self, node: str) -> bool:
         return bool(self.stacks[node]) and all(self.stacks[node])
 
+    def sees(self, reader: str | None, other: str) -> bool:
+        """On some way the other's scope is the reader's own or around it. None reads at the end of the run."""
+        readers = {()} if reader is None else self.stacks[reader]
+        around = {stack[:length] for stack in readers for length in range(len(stack) + 1)}
+        return not self.stacks[other] or not around.isdisjoint(self.stacks[other])
+
     def joins(self, entries: Iterable[str]) -> dict[str, JoinRule | None]:
         """Every group with its join. Says on each edge which group it joins."""
         self._follow(entries)
@@ -49,7 +56,7 @@ class Scopes:
         )
         first: dict[str, Edge] = {}
         for edge in self._routes.all():
-            _, names = self._joined.get(id(edge), (edge, set[str]()))
+            names = self._joined.get(id(edge))
             if not names:
                 continue
             if len(names) > 1:
@@ -65,7 +72,7 @@ class Scopes:
                 message = f"the group `{edge.joins}` is joined on `{other.source}->{other.to}` too, in another way"
                 hint = "one node joins a group, and all its synchronizations agree; `fan_in` on that node says it once"
                 self._problems.error(Code.GROUP_JOINED_TWICE, _where(edge), message, hint)
-        for name in dict.fromkeys(edge.to for edge, _ in self._joined.values()):
+        for name in dict.fromkeys(edge.to for edge in self._routes.all() if edge.joins):
             self._check_ways_in(name)
         self._check_counts(groups, first)
         return groups
@@ -109,7 +116,7 @@ class Scopes:
             self._skipped.add(id(edge))
             message = f"this transition opens the group `{name}` and joins it"
             self._problems.error(Code.JOIN_AMBIGUOUS, _where(edge), message, "put a `pass` node between")
-        self._joined.setdefault(id(edge), (edge, set()))[1].add(name)
+        self._joined.setdefault(id(edge), set()).add(name)
         if name not in stack:
             return stack
         if stack[-1] != name and id(edge) not in self._skipped:

@@ -83,7 +83,7 @@ def _error(complaint: Complaint, source: str) -> ExprError:
 
 def _column(source: str, line: int, reason: str) -> int:
     """Lua names the token it stumbled over, not its column: the token's last place on that line, or the end."""
-    lines = source.splitlines() or [""]
+    lines = source.split("\n")
     text = lines[min(line, len(lines)) - 1]
     token = reason.partition(" near ")[2].strip("'")
     place = text.rfind(token) if token and token != "<eof>" else len(text)  # noqa: S105 - a token of Lua

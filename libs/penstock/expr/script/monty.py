@@ -63,6 +63,7 @@ class Monty:
         return await loop.run_in_executor(self._threads, self._feed_now, module, last, values, limits)
 
     def _feed_now(self, module: Module, last: str, values: list[Json], limits: Limits) -> object:
+        """In a session of its own: nothing of one run is left for the next."""
         session = self._start().checkout(
             limits={
                 "max_feed_duration_secs": limits.timeout_ms / 1000,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,11 @@ import jsonschema_rs
 import msgspec
 import pytest
 
+from penstock.core.definition import check
+from penstock.core.definition.picture import mermaid
 from penstock.core.definition.schema import json_schema
 from penstock.core.definition.spelling import all_parts
+from penstock.expr.evaluator import ExpressionEvaluator
 from penstock.notation import read_text
 
 ROOT = Path(__file__).parents[4]
@@ -44,6 +48,14 @@ def test_the_schema_accepts_what_the_seeds_print(path: Path) -> None:
 )
 def test_the_schema_knows_what_the_reader_knows(definition: Any, valid: bool) -> None:  # noqa: ANN401 - any JSON
     assert jsonschema_rs.validator_for(json_schema()).is_valid(definition) is valid
+
+
+def test_the_example_of_the_reference_is_in_order_and_its_picture_is_its_own(evaluator: ExpressionEvaluator) -> None:
+    example, picture = re.findall(r"```(?:yaml|mermaid)\n(.*?)```", (REFERENCE / "workflow.md").read_text(), re.DOTALL)
+    checked = check(read_text(example).data, evaluator=evaluator)
+    assert checked.problems == ()
+    assert checked.graph is not None
+    assert mermaid(checked.graph) == picture
 
 
 def test_the_reference_names_every_field() -> None:

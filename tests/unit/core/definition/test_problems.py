@@ -210,6 +210,19 @@ WARNINGS = [
         "READ_UNWRITTEN",
         "/nodes/c/input",
         """
+        nodes: {a: , b: , c: {input: nodes.b.output, fan_in: all}}
+        transitions: [{from: a, to: b, spawn: 2}, {from: b, to: c}]
+        """,
+    ),
+    (
+        "READ_UNWRITTEN",
+        "/output",
+        "nodes: {a: , b: }\ntransitions: [{from: a, to: b, spawn: 2}]\noutput: nodes.b.output",
+    ),
+    (
+        "READ_UNWRITTEN",
+        "/nodes/c/input",
+        """
         nodes: {a: , b: {output: {total: output.x}}, c: {input: state.total}}
         transitions: [{from: a, to: b, spawn: 2}, {from: b, to: c, synchronize: {}}]
         """,
@@ -217,6 +230,9 @@ WARNINGS = [
 ]
 
 FINE = [
+    pytest.param(
+        "nodes: {a: , b: {input: nodes.a.output}}\ntransitions: [{from: a, to: b, spawn: 2}]", id="read outward"
+    ),
     pytest.param("nodes: {a: {output: {x.y: output.z}, dependents: b}, b: {input: state.x}}", id="written below"),
     pytest.param("nodes: {a: {output: {x: output}, dependents: b}, b: {input: state.x.y}}", id="written above"),
     pytest.param("nodes: {a: {output: {total: state.total + 1}}}\nstate: {total: 0}", id="there from the start"),
@@ -353,43 +369,13 @@ def test_every_code_is_on_the_page() -> None:
     assert [code for code in Code if f"`{code}`" not in page] == []
 
 
+WORDS = [
+    *("id", "from", "to", "when", "loop", "branch", "rules", "next_nodes", "default", "group", "foreach", "x"),
+    *("fan_in", "fan_out", "synchronize", "merge", "input", "output", "dependents", "dependencies", "human", "wait"),
+]
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["a", "b", "all", "5m", "output.x", "$.x", ""]),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(
-                [
-                    "id",
-                    "from",
-                    "to",
-                    "when",
-                    "loop",
-                    "branch",
-                    "rules",
-                    "next_nodes",
-                    "default",
-                    "group",
-                    "foreach",
-                    "fan_in",
-                ]
-                + [
-                    "fan_out",
-                    "synchronize",
-                    "merge",
-                    "input",
-                    "output",
-                    "dependents",
-                    "dependencies",
-                    "human",
-                    "wait",
-                    "x",
-                ]
-            ),
-            inner,
-            max_size=4,
-        )
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=4),
     max_leaves=12,
 )
 
@@ -422,7 +408,9 @@ EDGES = st.fixed_dictionaries(
 )
 
 
-@given(nodes=st.lists(PARTS, max_size=4, unique_by=lambda node: node["id"]), transitions=st.lists(EDGES, max_size=6))
+@given(
+    nodes=st.lists(PARTS, max_size=4, unique_by=lambda node: str(node["id"])), transitions=st.lists(EDGES, max_size=6)
+)
 def test_a_graph_that_compiles_leads_only_to_what_exists(nodes: list[Any], transitions: list[Any]) -> None:
     graph = check({"nodes": nodes, "transitions": transitions}, evaluator=ExpressionEvaluator()).graph
     if graph is None:

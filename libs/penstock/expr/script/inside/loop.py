@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from penstock.expr.script.inside.jail import Allowance, enter
 
 _SOCKET = 0
+_HEADER = 4
 encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 _decoder = json.JSONDecoder()
 
@@ -70,9 +71,9 @@ def _answer(engine: Engine, operation: str, source: str, values: str, memory: in
 
 def _receive() -> str:
     frame = _read()
-    while len(frame) < 4 or len(frame) < 4 + int.from_bytes(frame[:4], "little"):
+    while len(frame) < _HEADER + int.from_bytes(frame[:_HEADER], "little"):
         frame += _read()
-    return frame[4:].decode()
+    return frame[_HEADER:].decode()
 
 
 def _read() -> bytes:
@@ -84,6 +85,6 @@ def _read() -> bytes:
 
 def _send(letter: bytes, text: str) -> None:
     body = letter + text.encode()
-    frame = memoryview(len(body).to_bytes(4, "little") + body)
+    frame = memoryview(len(body).to_bytes(_HEADER, "little") + body)
     while frame:
         frame = frame[os.write(_SOCKET, frame) :]

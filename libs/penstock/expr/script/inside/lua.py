@@ -15,7 +15,6 @@ from penstock.expr.script.inside.loop import Fault, decode
 _CACHED = 1024
 _KEPT_BYTES = 4 << 20
 _MIB = 1 << 20
-_MEMORY_ERRORS = ("not enough memory", "error in error handling")
 
 
 class Lua:
@@ -104,7 +103,7 @@ def _refuse(_value: object, name: object, _setting: bool) -> str:
 
 
 def _fault(kind: str, message: str) -> Fault:
-    if message in _MEMORY_ERRORS:
+    if message == "not enough memory":
         return Fault("limit", "memory")
     if message.startswith("limit: "):
         return Fault("limit", message.removeprefix("limit: "))

@@ -1,0 +1,425 @@
+"""How each event changes the state. Everything that changes a run's state lives here.
+
+An event that was recorded is a fact: nothing here refuses, decides or looks at the definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import UNSET
+
+from penstock.core.graph.state import ROOT, Done, Group, Scope, Signal, State, Timer, Token
+from penstock.core.model import events as e
+from penstock.core.model.evaluate import Change, Failure, apply_changes
+from penstock.core.model.time import Instant
+
+Json = Any
+
+
+def evolve(state: State, event: e.Event, at: Instant) -> None:
+    """Change `state`, in place, by one event that happened at `at`."""
+    _HANDLERS[type(event)](state, event, at)
+
+
+def _run_started(state: State, event: e.RunStarted, _: Instant) -> None:
+    state.status = "running"
+    state.workflow, state.graph, state.seed = event.workflow, event.graph, event.seed
+    state.input, state.parent, state.depth = event.input, event.parent, event.depth
+    state.scopes[ROOT] = Scope(ROOT, data=dict(event.state))
+
+
+def _token_created(state: State, event: e.TokenCreated, at: Instant) -> None:
+    parent = state.tokens.get(event.parent)
+    payload = event.payload
+    if payload is UNSET:
+        payload = parent.output if parent else None
+    token = Token(
+        event.token, event.node, event.scope, event.hop, payload, event.via, event.parent, since=at, back=event.back
+    )
+    if parent is not None:
+        token.fault, token.origin = parent.fault, parent.node
+    _add(state, token)
+    state.next_token = max(state.next_token, event.token + 1)
+    state.hops += 1
+
+
+def _token_waiting(state: State, event: e.TokenWaiting, at: Instant) -> None:
+    token = state.tokens[event.token]
+    token.status, token.instance, token.since = "joining", event.instance, at
+    state.scopes[token.scope].joining += 1
+    state.joins.setdefault(event.instance, []).append(token.id)
+
+
+def _token_consumed(state: State, event: e.TokenConsumed, _: Instant) -> None:
+    token = state.tokens[event.token]
+    if event.ends and token.scope == ROOT:
+        state.ends.append((token.node, token.output))
+    elif event.ends:
+        state.scopes[token.scope].ends[token.node] = token.output
+    _remove(state, event.token)
+
+
+def _token_cancelled(state: State, event: e.TokenCancelled, _: Instant) -> None:
+    token = state.tokens[event.token]
+    if token.handle:
+        state.approvals.pop(token.handle, None)
+        state.children.pop(token.handle, None)
+    _remove(state, event.token)
+
+
+def _node_dispatched(state: State, event: e.NodeDispatched, at: Instant) -> None:
+    token = state.tokens[event.token]
+    _input(token, event.input)
+    token.status, token.attempt, token.since = "running", event.attempt, at
+    state.running[token.node] = state.running.get(token.node, 0) + (event.attempt == 1)
+
+
+def _node_completed(state: State, event: e.NodeCompleted, _: Instant) -> None:
+    token = state.tokens[event.token]
+    _input(token, event.input)
+    scope = state.scopes[token.scope]
+    _release(state, token)
+    token.output, token.fault, token.status = event.output, None, "done"
+    scope.nodes[token.node] = {"output": event.output, "metadata": event.metadata}
+    _write(scope, event.changes)
+    if event.compensate is not None:
+        undo = Done(token.id, token.node, _seen(token), event.output, event.compensate)
+        state.undo.append(undo)
+
+
+def _task_failed(state: State, event: e.TaskFailed, _: Instant) -> None:
+    state.tokens[event.token].fault = event.fault
+
+
+def _retry_scheduled(state: State, event: e.TaskRetryScheduled, at: Instant) -> None:
+    token = state.tokens[event.token]
+    token.status, token.since = "retrying", at
+
+
+def _node_failed(state: State, event: e.NodeFailed, _: Instant) -> None:
+    token = state.tokens[event.token]
+    _release(state, token)
+    token.fault, token.status, token.output = event.fault, "done", None
+
+
+def _ignored(_: State, __: e.Event, ___: Instant) -> None:
+    """Recorded, and that is all."""
+
+
+def _group_opened(state: State, event: e.GroupOpened, at: Instant) -> None:
+    opener = state.tokens[event.token]
+    total = sum(branches.count for branches in event.branches)
+    group = Group(
+        event.group,
+        event.name,
+        opener.scope,
+        opener.node,
+        opener.id,
+        event.hop,
+        total,
+        event.first_scope,
+        event.first_token,
+        items=event.items,
+        item=event.item,
+        join=event.join,
+        max_parallel=event.max_parallel,
+        open=total,
+    )
+    state.groups[group.id] = group
+    state.scopes[group.scope].open += 1
+    index = 0
+    for branches in event.branches:
+        for _ in range(branches.count):
+            scope = Scope(event.first_scope + index, group.id, index)
+            state.scopes[scope.id] = scope
+            payload = opener.output if event.items is None else event.items[index]
+            token = Token(
+                event.first_token + index, branches.to, scope.id, event.hop, payload, branches.via, opener.id, since=at
+            )
+            token.fault, token.origin = opener.fault, opener.node
+            _add(state, token)
+            index += 1
+    state.next_token = max(state.next_token, event.first_token + total)
+    state.next_scope = max(state.next_scope, event.first_scope + total)
+    state.next_group = max(state.next_group, event.group + 1)
+    state.hops += total
+
+
+def _branch_arrived(state: State, event: e.BranchArrived, _: Instant) -> None:
+    token = state.tokens[event.token]
+    scope = state.scopes[token.scope]
+    scope.arrivals[token.node] = token.output
+    scope.arrival_hop = max(scope.arrival_hop, token.hop)
+    _remove(state, event.token)
+
+
+def _branch_closed(state: State, event: e.BranchClosed, _: Instant) -> None:
+    scope = state.scopes[event.scope]
+    group = state.groups[scope.group]
+    if event.status == "arrived":
+        group.outputs[scope.branch] = event.output
+        group.hop = max(group.hop, scope.arrival_hop)
+    elif event.status == "ended" and group.join is None:
+        group.outputs[scope.branch] = event.output
+    elif event.fault is not None:
+        group.faults[scope.branch] = event.fault
+    group.open -= 1
+    del state.scopes[event.scope]
+
+
+def _join_completed(state: State, event: e.JoinCompleted, at: Instant) -> None:
+    group = state.groups[event.group]
+    scope = state.scopes[group.scope]
+    _write(scope, event.changes)
+    if group.faults:
+        scope.errors[group.name] = [
+            {"index": index, "item": group.items[index] if group.items else None, "error": fault_json(fault)}
+            for index, fault in sorted(group.faults.items())
+        ]
+    _settle(state, group, Token(event.token, event.node, group.scope, group.hop + 1, event.merged, since=at))
+
+
+def _join_failed(state: State, event: e.JoinFailed, at: Instant) -> None:
+    group = state.groups[event.group]
+    token = Token(event.token, event.node, group.scope, group.hop + 1, None, since=at)
+    _settle(state, group, token)
+
+
+def _settle(state: State, group: Group, token: Token) -> None:
+    token.via, token.parent = f"join {group.name}", group.token
+    group.settled = True
+    group.outputs = {}
+    _add(state, token)
+    state.next_token = max(state.next_token, token.id + 1)
+    state.hops += 1
+
+
+def _group_closed(state: State, event: e.GroupClosed, _: Instant) -> None:
+    group = state.groups.pop(event.group)
+    scope = state.scopes.get(group.scope)
+    if scope is not None:
+        scope.open -= 1
+    if group.join is None:
+        state.branches[group.name] = [group.outputs.get(index) for index in range(group.total)]
+
+
+def _join_met(state: State, event: e.JoinMet, at: Instant) -> None:
+    waiting = [state.tokens[number] for number in event.arrivals]
+    payload = {token.origin: token.payload for token in waiting}
+    hop, scope = max(token.hop for token in waiting), waiting[0].scope
+    for token in waiting:
+        _remove(state, token.id)
+    joined = Token(event.token, event.node, scope, hop + 1, payload, f"join {event.node}", since=at)
+    _add(state, joined)
+    state.next_token = max(state.next_token, event.token + 1)
+    state.hops += 1
+
+
+def _loop_advanced(state: State, event: e.LoopAdvanced, _: Instant) -> None:
+    state.scopes[event.scope].loops[event.node] = event.count
+
+
+def _loop_left(state: State, event: e.LoopLeft, _: Instant) -> None:
+    state.scopes[event.scope].loops.pop(event.node, None)
+
+
+def _timer_set(state: State, event: e.TimerSet, _: Instant) -> None:
+    state.timers[event.timer] = Timer(event.due, event.purpose, event.token, event.group)
+    if event.token in state.tokens:
+        state.tokens[event.token].timers.append(event.timer)
+
+
+def _timer_gone(state: State, event: e.TimerCleared | e.TimerFired, _: Instant) -> None:
+    timer = state.timers.pop(event.timer, None)
+    token = state.tokens.get(timer.token) if timer else None
+    if token is not None and event.timer in token.timers:
+        token.timers.remove(event.timer)
+
+
+def _signal_received(state: State, event: e.SignalReceived, at: Instant) -> None:
+    state.signals.append(Signal(event.signal, event.name, event.payload))
+    state.seen[event.signal] = at
+
+
+def _signal_consumed(state: State, event: e.SignalConsumed, _: Instant) -> None:
+    state.signals = [signal for signal in state.signals if signal.id != event.signal]
+    state.tokens[event.token].handle = ""
+
+
+def _signal_awaited(state: State, event: e.SignalAwaited, at: Instant) -> None:
+    token = state.tokens[event.token]
+    token.status, token.handle, token.since = "waiting", event.name, at
+
+
+def _approval_requested(state: State, event: e.ApprovalRequested, at: Instant) -> None:
+    token = state.tokens[event.token]
+    _input(token, event.input)
+    token.status, token.handle, token.since = "deciding", event.approval, at
+    state.approvals[event.approval] = token.id
+
+
+def _approval_decided(state: State, event: e.ApprovalDecided, _: Instant) -> None:
+    state.decided[event.approval] = event.decision
+    token = state.approvals.pop(event.approval, 0)
+    if token in state.tokens:
+        state.tokens[token].handle = ""
+
+
+def _approval_withdrawn(state: State, event: e.ApprovalWithdrawn, _: Instant) -> None:
+    state.decided[event.approval] = "withdrawn"
+    state.approvals.pop(event.approval, None)
+
+
+def _child_started(state: State, event: e.ChildStarted, at: Instant) -> None:
+    token = state.tokens[event.token]
+    _input(token, event.input)
+    token.status, token.handle, token.since = "child", event.child, at
+    token.attempt += 1
+    state.children[event.child] = token.id
+
+
+def _child_ended(state: State, event: e.ChildEnded, _: Instant) -> None:
+    token = state.children.pop(event.child, 0)
+    if token in state.tokens:
+        state.tokens[token].handle = ""
+
+
+def _paused(state: State, _: e.RunPaused, __: Instant) -> None:
+    state.paused = True
+    state.status = "paused"
+
+
+def _resumed(state: State, _: e.RunResumed, __: Instant) -> None:
+    state.paused = False
+    state.status = "running"
+
+
+def _run_ending(state: State, event: e.RunEnding, _: Instant) -> None:
+    state.outcome, state.fault = event.outcome, event.fault
+
+
+def _run_completed(state: State, event: e.RunCompleted, _: Instant) -> None:
+    state.outcome, state.output = "completed", event.output
+
+
+def _run_closed(state: State, _: e.RunClosed, __: Instant) -> None:
+    state.status = "closed"
+    state.timers.clear()
+    state.scopes = {ROOT: state.scopes[ROOT]}
+
+
+def _compensation_started(state: State, event: e.CompensationStarted, _: Instant) -> None:
+    state.status = "compensating"
+    done = _undo(state, event.token)
+    done.status, done.attempt = "running", event.attempt
+
+
+def _compensation_ended(state: State, event: e.CompensationEnded, _: Instant) -> None:
+    _undo(state, event.token).status = "done" if event.fault is None else "failed"
+
+
+def _undo(state: State, token: int) -> Done:
+    return next(done for done in state.undo if done.token == token)
+
+
+def _add(state: State, token: Token) -> None:
+    state.tokens[token.id] = token
+    state.scopes[token.scope].open += 1
+    state.emitted += 1
+
+
+def _remove(state: State, number: int) -> None:
+    token = state.tokens.pop(number)
+    _release(state, token)
+    for timer in token.timers:
+        state.timers.pop(timer, None)
+    scope = state.scopes[token.scope]
+    scope.open -= 1
+    state.consumed += 1
+    if token.status == "joining":
+        scope.joining -= 1
+        waiting = state.joins[token.instance]
+        waiting.remove(number)
+        if not waiting:
+            del state.joins[token.instance]
+
+
+def _release(state: State, token: Token) -> None:
+    if token.status in {"running", "retrying"} and token.node in state.running:
+        state.running[token.node] -= 1
+
+
+def _input(token: Token, value: Json) -> None:
+    if value is not UNSET:
+        token.input, token.mapped = value, True
+
+
+def _seen(token: Token) -> Json:
+    """What the node was given."""
+    return token.input if token.mapped else token.payload
+
+
+def _write(scope: Scope, changes: tuple[Change, ...]) -> None:
+    if changes:
+        written = apply_changes(scope.data, changes)
+        if isinstance(written, Failure):  # the decision checked it
+            raise AssertionError(written.message)
+        scope.data = written
+
+
+def fault_json(fault: e.Fault) -> dict[str, Json]:
+    """`_last_error`, as expressions see it."""
+    return {
+        "code": fault.code,
+        "message": fault.message,
+        "node": fault.node,
+        "attempt": fault.attempt,
+        "retryable": fault.retryable,
+        "details": fault.details,
+    }
+
+
+_HANDLERS: dict[type[e.Event], Callable[[State, Any, Instant], None]] = {
+    e.RunStarted: _run_started,
+    e.TokenCreated: _token_created,
+    e.TokenWaiting: _token_waiting,
+    e.TokenConsumed: _token_consumed,
+    e.TokenCancelled: _token_cancelled,
+    e.NodeDispatched: _node_dispatched,
+    e.NodeCompleted: _node_completed,
+    e.TaskFailed: _task_failed,
+    e.TaskRetryScheduled: _retry_scheduled,
+    e.NodeFailed: _node_failed,
+    e.ResultIgnored: _ignored,
+    e.GroupOpened: _group_opened,
+    e.BranchArrived: _branch_arrived,
+    e.BranchClosed: _branch_closed,
+    e.JoinCompleted: _join_completed,
+    e.JoinFailed: _join_failed,
+    e.GroupClosed: _group_closed,
+    e.JoinMet: _join_met,
+    e.LoopAdvanced: _loop_advanced,
+    e.LoopLeft: _loop_left,
+    e.TimerSet: _timer_set,
+    e.TimerCleared: _timer_gone,
+    e.TimerFired: _timer_gone,
+    e.SignalReceived: _signal_received,
+    e.SignalConsumed: _signal_consumed,
+    e.SignalAwaited: _signal_awaited,
+    e.ApprovalRequested: _approval_requested,
+    e.ApprovalDecided: _approval_decided,
+    e.ApprovalWithdrawn: _approval_withdrawn,
+    e.ChildStarted: _child_started,
+    e.ChildEnded: _child_ended,
+    e.RunPaused: _paused,
+    e.RunResumed: _resumed,
+    e.RunEnding: _run_ending,
+    e.RunCompleted: _run_completed,
+    e.RunClosed: _run_closed,
+    e.RunYielded: _ignored,
+    e.CompensationStarted: _compensation_started,
+    e.CompensationEnded: _compensation_ended,
+    e.IncidentRaised: _ignored,
+}

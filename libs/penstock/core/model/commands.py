@@ -1,0 +1,83 @@
+"""What a decider is asked."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from penstock.core.model.events import Fault, Outcome
+
+Json: TypeAlias = Any
+
+
+class Command(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type"):
+    pass
+
+
+class Start(Command, frozen=True, tag="start"):
+    workflow: str
+    graph: str
+    input: Json
+    seed: str
+    submitted_by: str = ""
+    labels: dict[str, str] = {}
+    parent: str | None = None
+    depth: int = 0
+
+
+class TaskResult(Command, frozen=True, tag="task.result"):
+    """What a worker made of a task. Fenced by token, attempt and nonce."""
+
+    token: int
+    attempt: int
+    nonce: str
+    status: Literal["completed", "failed", "cancelled"]
+    output: Json = None
+    fault: Fault | None = None
+    next_nodes: tuple[str, ...] | None = None
+    metadata: dict[str, Json] = {}
+
+
+class FireTimer(Command, frozen=True, tag="timer.fire"):
+    timer: str
+
+
+class SendSignal(Command, frozen=True, tag="signal.send"):
+    signal: str
+    name: str
+    payload: Json = None
+
+
+class DecideApproval(Command, frozen=True, tag="approval.decide"):
+    approval: str
+    decision: Literal["approved", "rejected"]
+    decided_by: str
+    comments: str = ""
+    data: Json = None
+
+
+class EndChild(Command, frozen=True, tag="child.end"):
+    child: str
+    outcome: Outcome
+    output: Json = None
+    fault: Fault | None = None
+
+
+class Cancel(Command, frozen=True, tag="cancel"):
+    reason: str = ""
+
+
+class Pause(Command, frozen=True, tag="pause"):
+    pass
+
+
+class Resume(Command, frozen=True, tag="resume"):
+    pass
+
+
+class Continue(Command, frozen=True, tag="continue"):
+    """Go on with what a long decision left."""
+
+
+COMMANDS: tuple[type[Command], ...] = tuple(Command.__subclasses__())

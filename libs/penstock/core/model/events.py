@@ -1,0 +1,320 @@
+"""What happened in a run: past tense, dotted, stable.
+
+State is the fold of these and nothing else, so each carries all that its effect on the state needs. What can be
+told from the state is left out: a payload is stored once, in the event that made it, and a fan-out is one
+`group.opened` whose branches and tokens are implied by range.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from penstock.core.model.evaluate import Change
+from penstock.core.model.graph import CompensateRule, JoinRule
+from penstock.core.model.time import Instant
+
+Json: TypeAlias = Any
+
+Outcome: TypeAlias = Literal["completed", "failed", "cancelled", "timed_out"]
+Purpose: TypeAlias = Literal[
+    "retry", "task", "node_deadline", "wait", "signal", "approval", "join", "run_deadline", "cancel_grace"
+]
+
+
+class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why a node, a branch or a run failed."""
+
+    code: str
+    message: str
+    node: str = ""
+    attempt: int = 0
+    retryable: bool = False
+    details: dict[str, Json] = {}
+
+
+class Event(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type"):
+    pass
+
+
+class RunStarted(Event, frozen=True, tag="run.started"):
+    workflow: str
+    graph: str
+    """Content hash of the definition the run is pinned to."""
+    input: Json
+    engine: str
+    """What evaluates its conditions."""
+    seed: str
+    """Nonces of its tasks follow from this."""
+    state: dict[str, Json] = {}
+    submitted_by: str = ""
+    labels: dict[str, str] = {}
+    parent: str | None = None
+    depth: int = 0
+
+
+class TokenCreated(Event, frozen=True, tag="token.created"):
+    token: int
+    node: str
+    scope: int
+    hop: int
+    via: str
+    parent: int = 0
+    payload: Json | UnsetType = UNSET
+    """Unset: what the parent's node put out."""
+    back: bool = False
+    """It came by a loop's way back."""
+
+
+class TokenWaiting(Event, frozen=True, tag="token.waiting"):
+    """Arrived at a named join."""
+
+    token: int
+    instance: str
+
+
+class TokenConsumed(Event, frozen=True, tag="token.consumed"):
+    token: int
+    ends: bool = False
+    """Nothing follows: its way ends here."""
+
+
+class TokenCancelled(Event, frozen=True, tag="token.cancelled"):
+    token: int
+    reason: str
+
+
+class NodeDispatched(Event, frozen=True, tag="node.dispatched"):
+    token: int
+    attempt: int
+    input: Json | UnsetType = UNSET
+    """Unset: the token's payload."""
+
+
+class NodeCompleted(Event, frozen=True, tag="node.completed"):
+    token: int
+    output: Json
+    changes: tuple[Change, ...] = ()
+    metadata: dict[str, Json] = {}
+    compensate: CompensateRule | None = None
+    input: Json | UnsetType = UNSET
+
+
+class TaskFailed(Event, frozen=True, tag="task.failed"):
+    token: int
+    fault: Fault
+
+
+class TaskRetryScheduled(Event, frozen=True, tag="task.retry_scheduled"):
+    token: int
+    attempt: int
+    due: Instant
+
+
+class NodeFailed(Event, frozen=True, tag="node.failed"):
+    """For good: after the last attempt, or for a reason that no attempt can mend."""
+
+    token: int
+    fault: Fault
+
+
+class ResultIgnored(Event, frozen=True, tag="result.ignored"):
+    """It came too late to matter; kept for the record."""
+
+    token: int
+    attempt: int
+    reason: str
+
+
+class Branches(msgspec.Struct, frozen=True, array_like=True):
+    """A run of branches with the same way in."""
+
+    via: str
+    to: str
+    count: int
+
+
+class GroupOpened(Event, frozen=True, tag="group.opened"):
+    """Branch i is scope `first_scope + i`, entered by token `first_token + i`."""
+
+    group: int
+    name: str
+    token: int
+    first_scope: int
+    first_token: int
+    hop: int
+    branches: tuple[Branches, ...]
+    items: list[Json] | None = None
+    item: str | None = None
+    max_parallel: int | None = None
+    join: JoinRule | None = None
+
+
+class BranchArrived(Event, frozen=True, tag="branch.arrived"):
+    """A token reached its group's join and is consumed there; its branch may have more on the way."""
+
+    token: int
+
+
+class BranchClosed(Event, frozen=True, tag="branch.closed"):
+    scope: int
+    status: Literal["arrived", "ended", "failed", "cancelled"]
+    output: Json = None
+    fault: Fault | None = None
+
+
+class JoinCompleted(Event, frozen=True, tag="join.completed"):
+    """The group's branches became one token on the join's target."""
+
+    group: int
+    token: int
+    node: str
+    merged: Json
+    changes: tuple[Change, ...] = ()
+
+
+class JoinFailed(Event, frozen=True, tag="join.failed"):
+    """The target's node fails without running, in the scope that opened the group."""
+
+    group: int
+    token: int
+    node: str
+    fault: Fault
+
+
+class GroupClosed(Event, frozen=True, tag="group.closed"):
+    """Nothing of it is open any more."""
+
+    group: int
+
+
+class JoinMet(Event, frozen=True, tag="join.met"):
+    """A named join has heard from everyone it waits for."""
+
+    token: int
+    node: str
+    instance: str
+    arrivals: tuple[int, ...]
+    """The tokens it consumes, in the declared order of their nodes."""
+
+
+class LoopAdvanced(Event, frozen=True, tag="loop.advanced"):
+    scope: int
+    node: str
+    count: int
+
+
+class LoopLeft(Event, frozen=True, tag="loop.left"):
+    scope: int
+    node: str
+
+
+class TimerSet(Event, frozen=True, tag="timer.set"):
+    timer: str
+    due: Instant
+    purpose: Purpose
+    token: int = 0
+    group: int = 0
+
+
+class TimerCleared(Event, frozen=True, tag="timer.cleared"):
+    timer: str
+
+
+class TimerFired(Event, frozen=True, tag="timer.fired"):
+    timer: str
+
+
+class SignalReceived(Event, frozen=True, tag="signal.received"):
+    signal: str
+    name: str
+    payload: Json = None
+
+
+class SignalConsumed(Event, frozen=True, tag="signal.consumed"):
+    signal: str
+    token: int
+
+
+class SignalAwaited(Event, frozen=True, tag="signal.awaited"):
+    token: int
+    name: str
+
+
+class ApprovalRequested(Event, frozen=True, tag="approval.requested"):
+    approval: str
+    token: int
+    due: Instant | None = None
+    input: Json | UnsetType = UNSET
+
+
+class ApprovalDecided(Event, frozen=True, tag="approval.decided"):
+    approval: str
+    decision: Literal["approved", "rejected"]
+    decided_by: str
+    at: Instant
+    comments: str = ""
+    data: Json = None
+
+
+class ApprovalWithdrawn(Event, frozen=True, tag="approval.withdrawn"):
+    approval: str
+
+
+class ChildStarted(Event, frozen=True, tag="child.started"):
+    child: str
+    token: int
+    input: Json | UnsetType = UNSET
+
+
+class ChildEnded(Event, frozen=True, tag="child.ended"):
+    child: str
+    outcome: Outcome
+
+
+class RunPaused(Event, frozen=True, tag="run.paused"):
+    pass
+
+
+class RunResumed(Event, frozen=True, tag="run.resumed"):
+    pass
+
+
+class RunEnding(Event, frozen=True, tag="run.ending"):
+    """The outcome is known; what is still under way may report, but nothing new begins."""
+
+    outcome: Outcome
+    fault: Fault | None = None
+
+
+class RunCompleted(Event, frozen=True, tag="run.completed"):
+    output: Json
+
+
+class RunClosed(Event, frozen=True, tag="run.closed"):
+    pass
+
+
+class RunYielded(Event, frozen=True, tag="run.yielded"):
+    """A decision grew too long; it goes on with the next command."""
+
+
+class CompensationStarted(Event, frozen=True, tag="compensation.started"):
+    token: int
+    attempt: int = 1
+
+
+class CompensationEnded(Event, frozen=True, tag="compensation.ended"):
+    token: int
+    fault: Fault | None = None
+
+
+class IncidentRaised(Event, frozen=True, tag="incident.raised"):
+    fault: Fault
+    token: int = 0
+
+
+EVENTS: tuple[type[Event], ...] = tuple(Event.__subclasses__())
+"""Every kind of event, in the order of this module."""
