@@ -23,6 +23,7 @@ from penstock.fabric.errors import (
 from penstock.fabric.jetstream import connection as connections
 from penstock.fabric.jetstream.bucket import Bucket
 from penstock.fabric.jetstream.connection import Connection
+from penstock.fabric.jetstream.topology import JetStreamTopology
 from penstock.fabric.naming import Names
 from penstock.fabric.ports.snapshots import Snapshot, load_history
 from penstock.fabric.ports.tasks import Task
@@ -116,6 +117,41 @@ async def test_a_server_that_stays_away_is_a_typed_error_and_its_return_needs_no
     await rig.log.append(append)
     assert len(await rig.log.read(key)) == 1
     await impatient.close()
+
+
+async def test_appends_and_tasks_begun_while_the_server_is_away_are_waited_for(rig: Rig, server: NatsServer) -> None:
+    assert rig.connection is not None
+    connection, keys = rig.connection, [rig.run_in(0) for _ in range(3)]
+    server.kill()
+    await eventually(lambda: not connection.connected)
+    appending = asyncio.create_task(rig.log.append_many([commit(key) for key in keys]))
+    queueing = asyncio.create_task(rig.tasks.publish_many([Task("acme", "mail", f"t-{n}", b"") for n in range(3)]))
+    server.start()
+    assert all(isinstance(outcome, Head) for outcome in await appending)
+    assert await queueing == [True] * 3
+
+
+async def test_many_appends_give_up_on_a_server_no_later_than_one(rig: Rig, server: NatsServer) -> None:
+    impatient = await Connection.open(
+        NatsConfig(url=server.url, request_timeout=0.2, retry_for=0.5), rig.names, name="impatient"
+    )
+    log, loop = jetstream_rig(impatient, rig.config).log, asyncio.get_running_loop()
+    server.signal(signal.SIGSTOP)
+    start = loop.time()
+    outcomes = await log.append_many([commit(rig.run_in(0)) for _ in range(40)])
+    assert loop.time() - start < 10
+    assert all(isinstance(outcome, Unavailable) for outcome in outcomes)
+    server.signal(signal.SIGCONT)
+    await impatient.close()
+
+
+async def test_a_read_waits_for_a_stream_that_does_not_answer_yet(rig: Rig) -> None:
+    assert rig.connection is not None
+    key = rig.run_in(0)
+    await rig.connection.api(f"STREAM.DELETE.{rig.names.log_stream(0)}")
+    reading = asyncio.create_task(rig.log.read(key))
+    await JetStreamTopology(rig.connection, rig.config).ensure()
+    assert await reading == []
 
 
 async def test_pulls_and_tails_go_on_after_a_restart(rig: Rig, server: NatsServer) -> None:

@@ -9,11 +9,12 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from penstock.core.model.commit import RunKey
-from penstock.fabric.errors import ConsumerGone, LeaseLost
+from penstock.fabric.errors import ConsumerGone, LeaseLost, Unavailable
 from penstock.fabric.ownership import Holding, Ownership, preferred
 from penstock.fabric.ports.delivery import Inbox, Received
 from penstock.fabric.ports.owners import Member, Tenure
 from penstock.kit.ids import new_id
+from penstock.testkit.eventually import eventually
 from tests.contract.rig import Rig
 
 pytestmark = [
@@ -239,6 +240,59 @@ async def test_an_owner_whose_consumer_was_removed_takes_its_shard_anew(rig: Rig
     await owner.beat()
     assert owner.ownership.held[0].epoch == holding.epoch + 1
     await owner.ownership.close()
+
+
+async def test_a_shard_whose_handing_over_failed_half_way_is_not_left_alone(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = Coordinator(rig, "a"), Coordinator(rig, "b")
+    assert preferred(0, [before.member, after.member]) == after.member
+    await before.beat()
+    await after.ownership.announce()
+    with monkeypatch.context() as broken:
+        broken.setattr(rig.owners, "claim", _away)
+        with pytest.raises(Unavailable):
+            await before.ownership.place()
+    assert 0 not in before.shards
+
+    async def both() -> None:
+        await before.beat()
+        await after.beat()
+
+    await until(rig, both, lambda: 0 in after.shards, rig.config.lease)
+    await before.ownership.close()
+    await after.ownership.close()
+
+
+async def test_a_shard_that_could_not_be_begun_is_begun_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner = Coordinator(rig, "a")
+    with monkeypatch.context() as broken:
+        broken.setattr(owner, "gained", _away)
+        with pytest.raises(Unavailable):
+            await owner.beat()
+    assert owner.shards == set()
+    await owner.beat()
+    assert {holding.shard for holding in owner.gains} == owner.shards == set(range(rig.config.shards))
+    await owner.ownership.close()
+
+
+async def test_the_loop_takes_shards_keeps_them_and_hands_them_over_when_it_ends(rig: Rig) -> None:
+    first, second = Coordinator(rig, "a"), Coordinator(rig, "b")
+    everything = set(range(rig.config.shards))
+    running = asyncio.create_task(second.ownership.run())
+    await eventually(lambda: second.shards == everything)
+    following = asyncio.create_task(first.ownership.run())
+    running.cancel()
+    await asyncio.wait([running])
+    assert sorted(second.losses) == sorted(everything)
+    await eventually(lambda: first.shards == everything)
+    following.cancel()
+    await asyncio.wait([following])
+    assert first.shards == set()
+
+
+async def _away(*_: object) -> bool:
+    raise Unavailable(operation="a test", seconds=0)
 
 
 async def test_the_low_water_mark_only_rises(rig: Rig) -> None:

@@ -127,6 +127,9 @@ class Ownership:
             await self._give_up(holding)
         elif holding is None and mine and (tenure.owner not in living or tenure.owner == self._member):
             await self._take(shard, tenure)
+        elif holding is None and not mine and tenure.owner == self._member:
+            # Taking it or giving it up failed half-way: while we live, nobody else would take what bears our name.
+            await self._vacate(shard, tenure)
 
     async def _take(self, shard: int, tenure: Tenure) -> None:
         epoch = tenure.epoch + 1
@@ -137,21 +140,35 @@ class Ownership:
         except LeaseLost:
             return
         holding = self._held[shard] = Holding(shard, epoch, inboxes)
-        await self._listener.gained(holding)
+        try:
+            await self._listener.gained(holding)
+        except BaseException:  # held, it would never be tried again
+            self._held.pop(shard, None)
+            await _end(holding)
+            raise
 
     async def _give_up(self, holding: Holding) -> None:
         await self._forget([holding])
         tenure = (await self._owners.tenures()).get(holding.shard, VACANT)
         if tenure.epoch == holding.epoch:
-            await self._owners.claim(holding.shard, Tenure(None, tenure.epoch, tenure.revision))
+            await self._vacate(holding.shard, tenure)
+
+    async def _vacate(self, shard: int, tenure: Tenure) -> None:
+        await self._owners.claim(shard, Tenure(None, tenure.epoch, tenure.revision))
 
     async def _forget(self, holdings: Iterable[Holding]) -> None:
         for holding in tuple(holdings):
             del self._held[holding.shard]
-            await self._listener.losing(holding)
-            holding.lost.set()
-            await holding.inboxes.commands.stop()
-            await holding.inboxes.fired.stop()
+            try:
+                await self._listener.losing(holding)
+            finally:
+                await _end(holding)
+
+
+async def _end(holding: Holding) -> None:
+    holding.lost.set()
+    await holding.inboxes.commands.stop()
+    await holding.inboxes.fired.stop()
 
 
 def preferred(shard: int, living: list[Member]) -> Member | None:

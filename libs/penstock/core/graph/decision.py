@@ -20,15 +20,15 @@ from penstock.core.model.time import Instant
 Json: TypeAlias = Any
 
 
-class NodeFault(Exception):  # noqa: N818 - a fault of the node, caught where nodes fail
+class NodeFault(Exception):
     """The node just completed, or about to run, fails: routing, schema, mapping or limit."""
 
-    def __init__(self, code: str, message: str, **details: Json) -> None:
+    def __init__(self, code: str, message: str, *, retryable: bool = False, **details: Json) -> None:
         super().__init__(code)
-        self.code, self.message, self.details = code, message, details
+        self.code, self.message, self.retryable, self.details = code, message, retryable, details
 
     def fault(self, token: Token) -> Fault:
-        return Fault(self.code, self.message, token.node, token.attempt, details=self.details)
+        return Fault(self.code, self.message, token.node, token.attempt, self.retryable, self.details)
 
 
 class Decision:
@@ -39,6 +39,18 @@ class Decision:
         self.events: list[Event] = []
         self.ready: deque[int] = deque()
         """Tokens that stand on a node and have not begun it."""
+        self.joined: set[int] = set()
+        """Of these, the ones that a named join let through."""
+        self.opened: list[int] = []
+        """Groups whose first consequences are still to be drawn."""
+        self.failed: list[tuple[int, Fault]] = []
+        """Tokens that must fail where they stand."""
+        self.broken: list[tuple[int, Fault]] = []
+        """Scopes that fail as a whole."""
+        self.failing: dict[int, Fault] = {}
+        """Branches that are being taken down, and why."""
+        self.touched: list[int] = []
+        """Scopes in which something ended: they may be done, or stuck."""
 
     def emit(self, event: Event) -> None:
         self.events.append(event)
@@ -82,5 +94,3 @@ class Decision:
 
     def in_ms(self, milliseconds: float) -> Instant:
         return Instant(self.now + round(milliseconds * 1000))
-
-

@@ -1,9 +1,9 @@
 """Why a command was refused.
 
-    DomainError
-    ├── IllegalTransition     the run, or the thing named, is not in a state that allows it
-    ├── UnknownTarget         no such token, timer, approval or child
-    └── SignalsFull
+DomainError
+├── IllegalTransition     the run, or the thing named, is not in a state that allows it
+├── UnknownTarget         no such token, timer, approval or child
+└── SignalsFull
 """
 
 from __future__ import annotations

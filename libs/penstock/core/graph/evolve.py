@@ -52,6 +52,10 @@ def _token_waiting(state: State, event: e.TokenWaiting, at: Instant) -> None:
     state.joins.setdefault(event.instance, []).append(token.id)
 
 
+def _token_held(state: State, event: e.TokenHeld, _: Instant) -> None:
+    state.held.setdefault(state.tokens[event.token].node, []).append(event.token)
+
+
 def _token_consumed(state: State, event: e.TokenConsumed, _: Instant) -> None:
     token = state.tokens[event.token]
     if event.ends and token.scope == ROOT:
@@ -69,10 +73,17 @@ def _token_cancelled(state: State, event: e.TokenCancelled, _: Instant) -> None:
     _remove(state, event.token)
 
 
+def _token_abandoned(state: State, event: e.TokenAbandoned, _: Instant) -> None:
+    state.tokens[event.token].abandoned = True
+
+
 def _node_dispatched(state: State, event: e.NodeDispatched, at: Instant) -> None:
     token = state.tokens[event.token]
     _input(token, event.input)
     token.status, token.attempt, token.since = "running", event.attempt, at
+    held = state.held.get(token.node)
+    if held and token.id in held:
+        held.remove(token.id)
     state.running[token.node] = state.running.get(token.node, 0) + (event.attempt == 1)
 
 
@@ -385,8 +396,10 @@ _HANDLERS: dict[type[e.Event], Callable[[State, Any, Instant], None]] = {
     e.RunStarted: _run_started,
     e.TokenCreated: _token_created,
     e.TokenWaiting: _token_waiting,
+    e.TokenHeld: _token_held,
     e.TokenConsumed: _token_consumed,
     e.TokenCancelled: _token_cancelled,
+    e.TokenAbandoned: _token_abandoned,
     e.NodeDispatched: _node_dispatched,
     e.NodeCompleted: _node_completed,
     e.TaskFailed: _task_failed,

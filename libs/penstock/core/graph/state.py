@@ -158,6 +158,8 @@ class State(msgspec.Struct, array_like=True, omit_defaults=True):
     ends: list[tuple[str, Json]] = []
     """Terminal completions of the root, in order: the run's output, unless it maps one."""
     undo: list[Done] = []
+    held: dict[str, list[int]] = {}
+    """Tokens that wait for their turn, by node."""
     running: dict[str, int] = {}
     """Tokens under way per node, where that is limited."""
     emitted: int = 0

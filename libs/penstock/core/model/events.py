@@ -75,6 +75,12 @@ class TokenWaiting(Event, frozen=True, tag="token.waiting"):
     instance: str
 
 
+class TokenHeld(Event, frozen=True, tag="token.held"):
+    """As many tokens as may be are on its node already; it waits for its turn."""
+
+    token: int
+
+
 class TokenConsumed(Event, frozen=True, tag="token.consumed"):
     token: int
     ends: bool = False
@@ -84,6 +90,12 @@ class TokenConsumed(Event, frozen=True, tag="token.consumed"):
 class TokenCancelled(Event, frozen=True, tag="token.cancelled"):
     token: int
     reason: str
+
+
+class TokenAbandoned(Event, frozen=True, tag="token.abandoned"):
+    """Its group has moved on: it may finish the node it is on, and goes no further."""
+
+    token: int
 
 
 class NodeDispatched(Event, frozen=True, tag="node.dispatched"):

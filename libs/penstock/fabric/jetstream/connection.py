@@ -169,7 +169,7 @@ class Connection:
         try:
             await self._publish(subject, payload, self._inbox + token, headers, operation)
         except BaseException:
-            del self._pending[token]
+            self._pending.pop(token, None)  # unless a disconnection was quicker
             raise
         return future
 
@@ -205,7 +205,7 @@ class Connection:
         reply = await self.request(f"$JS.API.{subject}", payload)
         answer: dict[str, Any] = msgspec.json.decode(reply.data)
         if "error" in answer:
-            raise Refused(msgspec.convert(answer["error"], Refusal), subject)
+            raise Refused(msgspec.convert(answer["error"], Refusal), subject).unless_away()
         return answer
 
     async def request(self, subject: str, payload: bytes) -> Msg:
@@ -278,9 +278,7 @@ class Connection:
         if ack.error is None:
             future.set_result(ack)
         else:
-            refused = Refused(ack.error, operation)
-            error = refused.as_error()
-            future.set_exception(error if isinstance(error, Unavailable) else refused)
+            future.set_exception(Refused(ack.error, operation).unless_away())
 
     async def _on_one_of_many(self, message: Msg) -> None:
         collected = self._collecting.get(message.subject.rpartition(".")[2])

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable
 import msgspec
 
 from penstock.core.model.time import Instant
-from penstock.fabric.errors import ConsumerGone, FabricError, Undecodable
+from penstock.fabric.errors import FabricError, Undecodable
 from penstock.fabric.jetstream.connection import Connection
 from penstock.fabric.jetstream.consumers import NANOSECONDS, ConsumerSpec, create_consumer
 from penstock.fabric.jetstream.delivery import Delivery
@@ -77,7 +77,7 @@ class Collector:
     async def run(self) -> None:
         """Until cancelled."""
         while True:
-            with contextlib.suppress(ConsumerGone):
+            with contextlib.suppress(FabricError):  # the server is away, or lost the consumer
                 await self._collect()
             await asyncio.sleep(_PAUSE)
 

@@ -79,6 +79,7 @@ class Leases:
         self._every = ack_wait / 3
         self._held: set[Delivery] = set()
         self._ticker: asyncio.Task[None] | None = None
+        self._closing = False
 
     @contextlib.contextmanager
     def hold(self, *deliveries: Delivery) -> Iterator[None]:
@@ -89,9 +90,15 @@ class Leases:
             yield
         finally:
             self._held.difference_update(deliveries)
+            self._rest()
 
     def close(self) -> None:
-        if self._ticker is not None:
+        """What is in hand is kept until it is done; then the ticker rests."""
+        self._closing = True
+        self._rest()
+
+    def _rest(self) -> None:
+        if self._closing and not self._held and self._ticker is not None:
             self._ticker.cancel()
             self._ticker = None
 

@@ -15,12 +15,13 @@ import msgspec
 
 from penstock.core.model.commit import EMPTY, Head, RunKey
 from penstock.core.model.time import Instant
-from penstock.fabric.errors import FabricError, LogConflict, Unavailable
+from penstock.fabric.errors import FabricError, LogConflict
 from penstock.fabric.jetstream.connection import Connection
 from penstock.fabric.jetstream.delivery import Delivery
 from penstock.fabric.jetstream.feed import feed
 from penstock.fabric.jetstream.reading import Stored, read_from, read_last, read_lasts, read_through
 from penstock.fabric.jetstream.replies import CONFLICTS, Ack, Refused
+from penstock.fabric.jetstream.together import once_more
 from penstock.fabric.ports.blobs import BlobRef, Blobs
 from penstock.fabric.ports.log import Append, Logged, Summary, check_chain, logged
 
@@ -56,7 +57,8 @@ class JetStreamLog:
 
     async def append_many(self, appends: Sequence[Append]) -> list[Head | FabricError]:
         sent = [await self._send(append) for append in appends]
-        return [outcome if isinstance(outcome, FabricError) else await self._outcome(*outcome) for outcome in sent]
+        outcomes = [outcome if isinstance(outcome, FabricError) else await self._outcome(*outcome) for outcome in sent]
+        return await once_more(appends, outcomes, self.append)
 
     async def _send(self, append: Append) -> tuple[_Outgoing, asyncio.Future[Ack]] | FabricError:
         try:
@@ -68,11 +70,6 @@ class JetStreamLog:
     async def _outcome(self, outgoing: _Outgoing, future: asyncio.Future[Ack]) -> Head | FabricError:
         try:
             return await self._head(outgoing, future)
-        except Unavailable:
-            try:
-                return await self._connection.persist(lambda: self._once(outgoing))
-            except FabricError as error:
-                return error
         except FabricError as error:
             return error
 

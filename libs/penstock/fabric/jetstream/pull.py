@@ -9,6 +9,7 @@ stays below `window`, so that it never drowns us either. Heartbeats tell a quiet
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable
 
@@ -85,8 +86,9 @@ class Pull:
             self._watchdog.cancel()
         if self._unsubscribe is not None:
             await self._unsubscribe()
-        while self._waiting and not self._gone:
-            await self._waiting.popleft().nak()
+        with contextlib.suppress(FabricError):  # the server is away: so is its consumer's memory of us, soon
+            while self._waiting and not self._gone:
+                await self._waiting.popleft().nak()
 
     async def _ask(self) -> None:
         room = self._window - self._asked - len(self._waiting)

@@ -90,9 +90,13 @@ async def read_lasts(connection: Connection, stream: str, subjects: Iterable[str
 
 async def _many(connection: Connection, stream: str, request: dict[str, Any]) -> tuple[list[Msg], Msg]:
     subject = f"$JS.API.DIRECT.GET.{stream}"
-    replies, status = await connection.persist(lambda: connection.request_many(subject, msgspec.json.encode(request)))
-    _check(status, subject)
-    return replies, status
+
+    async def attempt() -> tuple[list[Msg], Msg]:
+        replies, status = await connection.request_many(subject, msgspec.json.encode(request))
+        _check(status, subject)
+        return replies, status
+
+    return await connection.persist(attempt)
 
 
 async def _ask_any(connection: Connection, api: str, payload: bytes) -> Stored | None:

@@ -59,6 +59,11 @@ class Refused(Exception):
         waiting = self.number == WRONG_LAST_SEQUENCE_IN_FLIGHT
         return Unavailable(operation=self.operation, seconds=0) if waiting else None
 
+    def unless_away(self) -> Refused | Unavailable:
+        """Itself, for the adapter to look at, unless the server only cannot answer now."""
+        error = self.as_error()
+        return error if isinstance(error, Unavailable) else self
+
     def as_error(self) -> FabricError:
         number, reason = self.number, self.refusal.description
         if number in _FULL or (number == STORE_FAILED and ("maximum" in reason or "space" in reason)):

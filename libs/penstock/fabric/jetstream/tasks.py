@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import cast
 
-from penstock.fabric.errors import FabricError, Unavailable
+from penstock.fabric.errors import FabricError
 from penstock.fabric.jetstream.connection import Connection
 from penstock.fabric.jetstream.consumers import NANOSECONDS, ConsumerSpec, create_consumer
 from penstock.fabric.jetstream.delivery import Delivery, Leases
@@ -15,6 +15,7 @@ from penstock.fabric.jetstream.pull import Pull
 from penstock.fabric.jetstream.purge import purge
 from penstock.fabric.jetstream.reading import read_last
 from penstock.fabric.jetstream.replies import Ack, Refused
+from penstock.fabric.jetstream.together import once_more
 from penstock.fabric.ports.delivery import Received
 from penstock.fabric.ports.tasks import Task
 from penstock.kit.config import FabricConfig
@@ -53,7 +54,8 @@ class JetStreamTasks:
                 sent.append(await self._send(task))
             except FabricError as error:
                 sent.append(error)
-        return [await self._outcome(task, future) for task, future in zip(tasks, sent, strict=True)]
+        outcomes = [outcome if isinstance(outcome, FabricError) else await _outcome(outcome) for outcome in sent]
+        return await once_more(tasks, outcomes, self.publish)
 
     async def find(self, tenant: str, queue: str, task: str) -> bytes | None:
         subject = self._names.task(tenant, queue, task)
@@ -88,16 +90,12 @@ class JetStreamTasks:
     async def _once(self, task: Task) -> bool:
         return await _queued(await self._send(task))
 
-    async def _outcome(self, task: Task, sent: asyncio.Future[Ack] | FabricError) -> bool | FabricError:
-        try:
-            return sent if isinstance(sent, FabricError) else await _queued(sent)
-        except Unavailable:
-            try:
-                return await self.publish(task)
-            except FabricError as error:
-                return error
-        except FabricError as error:
-            return error
+
+async def _outcome(future: asyncio.Future[Ack]) -> bool | FabricError:
+    try:
+        return await _queued(future)
+    except FabricError as error:
+        return error
 
 
 async def _queued(future: asyncio.Future[Ack]) -> bool:

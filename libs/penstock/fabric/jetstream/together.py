@@ -1,13 +1,16 @@
-"""Doing many things at once, a bounded number at a time."""
+"""Doing many things at once."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import islice
 from typing import TypeVar
 
+from penstock.fabric.errors import FabricError, Unavailable
+
 T = TypeVar("T")
+W = TypeVar("W")
 
 
 async def together(works: Iterable[Awaitable[T]], at_once: int) -> list[T]:
@@ -22,3 +25,22 @@ async def together(works: Iterable[Awaitable[T]], at_once: int) -> list[T]:
                 raise outcome
             done.append(outcome)
     return done
+
+
+async def once_more(
+    works: Sequence[W], outcomes: list[T | FabricError], attempt: Callable[[W], Awaitable[T]]
+) -> list[T | FabricError]:
+    """The outcomes, after a second attempt at those works for which the server was away: all at once, so that
+    many wait no longer than one.
+    """
+    away = [place for place, outcome in enumerate(outcomes) if isinstance(outcome, Unavailable)]
+
+    async def retry(place: int) -> None:
+        try:
+            outcomes[place] = await attempt(works[place])
+        except FabricError as error:
+            outcomes[place] = error
+
+    if away:
+        await asyncio.gather(*map(retry, away))
+    return outcomes

@@ -1,0 +1,123 @@
+"""A node failed: again later, caught by a transition, or the scope fails, and so on outward to the run."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+from penstock.core.graph.decision import Decision, NodeFault
+from penstock.core.graph.route import matches, take
+from penstock.core.graph.state import ROOT, Token
+from penstock.core.graph.synchronize import cancel_token, close_branch, doomed
+from penstock.core.model.events import (
+    Fault,
+    NodeFailed,
+    Outcome,
+    RunEnding,
+    TaskFailed,
+    TaskRetryScheduled,
+    TokenAbandoned,
+    TokenConsumed,
+)
+from penstock.core.model.graph import RetryRule
+
+Json: TypeAlias = Any
+
+GRACE = 30_000
+"""Milliseconds that running work has after the outcome is known."""
+
+
+def fail_attempt(decision: Decision, token: Token, fault: Fault) -> None:
+    """An attempt failed; perhaps there is another."""
+    rule = decision.node(token).rule
+    decision.clear_timers(token)
+    decision.emit(TaskFailed(token.id, fault))
+    if token.abandoned or doomed(decision, token.scope):
+        decision.emit(TokenConsumed(token.id))
+        decision.touched.append(token.scope)
+    elif fault.retryable and token.attempt < rule.retry.max_attempts:
+        due = decision.in_ms(delay(rule.retry, token))
+        decision.emit(TaskRetryScheduled(token.id, token.attempt + 1, due))
+        decision.set_timer(due, "retry", token=token)
+    else:
+        fail_node(decision, token, fault)
+
+
+def fail_node(decision: Decision, token: Token, fault: Fault) -> None:
+    """For good. A transition may catch it; a plain one never does."""
+    node = decision.node(token)
+    decision.clear_timers(token)
+    decision.emit(NodeFailed(token.id, fault))
+    scope = token.scope
+    try:
+        caught = matches(decision, token, node, node.error_ways)
+        if caught:
+            take(decision, token, caught)
+            decision.touched.append(scope)
+            return
+    except NodeFault as problem:
+        fault = problem.fault(token)
+    decision.emit(TokenConsumed(token.id))
+    fail_scope(decision, scope, fault)
+
+
+def fail_scope(decision: Decision, number: int, fault: Fault) -> None:
+    """An uncaught failure takes the rest of its scope with it."""
+    if doomed(decision, number):
+        decision.touched.append(number)
+        return
+    if number == ROOT:
+        end_run(decision, "failed", fault)
+        return
+    for token in [token for token in decision.state.tokens.values() if _in(decision, token.scope, number)]:
+        cancel_token(decision, token, "its branch failed")
+    decision.failing[number] = fault
+    decision.touched.append(number)
+
+
+def end_run(decision: Decision, outcome: Outcome, fault: Fault | None = None) -> None:
+    """The outcome is known. What runs is told and may report for a while; everything else ends at once."""
+    decision.emit(RunEnding(outcome, fault))
+    for token in tuple(decision.state.tokens.values()):
+        if token.status in {"running", "child"}:
+            decision.emit(TokenAbandoned(token.id))
+        else:
+            cancel_token(decision, token, f"the run {outcome}")
+    if decision.state.tokens:
+        decision.set_timer(decision.in_ms(GRACE), "cancel_grace")
+    decision.touched.append(ROOT)
+
+
+def force(decision: Decision) -> None:
+    """The grace is over."""
+    for token in tuple(decision.state.tokens.values()):
+        cancel_token(decision, token, "it did not answer in time")
+
+
+def settle_scope(decision: Decision, number: int) -> bool:
+    """Close the branch if nothing is open in it; True if it did."""
+    scope = decision.state.scopes.get(number)
+    if scope is None or number == ROOT or scope.open:
+        return False
+    close_branch(decision, scope, decision.failing.pop(number, None))
+    return True
+
+
+def delay(rule: RetryRule, token: Token) -> float:
+    """Milliseconds before the next attempt. The jitter follows from the task, so that a replay gives the same."""
+    attempt = token.attempt
+    factor = {"fixed": 1.0, "linear": float(attempt), "exponential": rule.multiplier ** (attempt - 1)}[rule.backoff]
+    base = rule.delay * factor
+    if rule.max_delay is not None:
+        base = min(base, rule.max_delay)
+    spread = int.from_bytes(sha256(f"{token.id}-{attempt}".encode()).digest()[:4]) / 2**32
+    return base * (1 + rule.jitter * (2 * spread - 1))
+
+
+def _in(decision: Decision, scope: int, outer: int) -> bool:
+    state = decision.state
+    while scope != ROOT:
+        if scope == outer:
+            return True
+        scope = state.groups[state.scopes[scope].group].scope
+    return False

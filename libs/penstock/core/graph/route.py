@@ -1,0 +1,191 @@
+"""Where a token goes when its node has completed: loop first, then transitions by tier.
+
+completed ─▶ loop? ─▶ back          next_nodes of an agent ─▶ those
+               │                    tiers: the first with a match fires all its matches
+               └─ left ─▶ tiers     first_match: one · all: every match, each in a branch
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any, NamedTuple, TypeAlias
+
+from penstock.core.graph.decision import Decision, NodeFault
+from penstock.core.graph.program import Node, Way
+from penstock.core.graph.state import Token
+from penstock.core.model.events import (
+    BranchArrived,
+    Branches,
+    GroupOpened,
+    LoopAdvanced,
+    LoopLeft,
+    TokenConsumed,
+    TokenCreated,
+)
+
+Json: TypeAlias = Any
+
+
+class _Fan(NamedTuple):
+    """A transition that opens branches, with as many as it opens."""
+
+    way: Way
+    items: list[Json] | None
+    size: int
+
+
+def route(decision: Decision, token: Token, next_nodes: tuple[str, ...] | None) -> None:
+    """Take the completed token off its node. Raises `NodeFault` before anything has moved."""
+    node = decision.node(token)
+    if node.rule.loop is not None and _loop(decision, token, node):
+        return
+    if node.rule.agent is not None:
+        _move_to(decision, token, next_nodes or node.rule.agent.default, "agent")
+        return
+    if next_nodes is not None:  # the way of a rejection
+        _move_to(decision, token, next_nodes, "rejection")
+        return
+    matched = matches(decision, token, node, node.ways)
+    if not matched and node.ways and node.rule.on_no_match == "error":
+        raise NodeFault("NO_MATCH", f"no transition out of {token.node} matches")
+    take(decision, token, matched)
+
+
+def matches(decision: Decision, token: Token, node: Node, ways: tuple[Way, ...]) -> list[Way]:
+    """The transitions that fire, in order."""
+    fan_out = node.rule.fan_out
+    if fan_out == "all":
+        found = [way for way in ways if not way.rule.default and _holds(decision, token, node, way)]
+        return found or [way for way in ways if way.rule.default]
+    if fan_out == "first_match":
+        return next(([way] for way in ways if _holds(decision, token, node, way)), [])
+    for _, tier in groupby(ways, key=lambda way: way.rule.tier):
+        found = [way for way in tier if _holds(decision, token, node, way)]
+        if found:
+            return found
+    return []
+
+
+def take(decision: Decision, token: Token, ways: list[Way]) -> None:
+    """Move the token along `ways`: into branches, into its group's join, or plainly on."""
+    fans = [_fan(decision, token, way) for way in ways if way.rule.group is not None]
+    joins = None
+    for way in ways:
+        if way.rule.max_iterations is not None:
+            count = decision.scope(token).loops.get(way.rule.id, 0) + 1
+            decision.emit(LoopAdvanced(token.scope, way.rule.id, count))
+        if way.rule.group is not None:
+            continue
+        if way.rule.joins is not None and _inside(decision, token, way.rule.joins):
+            joins = way
+        else:
+            _create(decision, token, way.rule.to, way.rule.id, back=way.rule.max_iterations is not None)
+    for name, of_group in groupby(fans, key=lambda fan: fan.way.rule.group or ""):
+        _open(decision, token, name, list(of_group))
+    if joins is not None:
+        decision.emit(BranchArrived(token.id))
+    else:
+        decision.emit(TokenConsumed(token.id, ends=not ways))
+
+
+def _move_to(decision: Decision, token: Token, nodes: tuple[str, ...], via: str, *, back: bool = False) -> None:
+    for name in nodes:
+        _create(decision, token, name, via, back=back)
+    decision.emit(TokenConsumed(token.id, ends=not nodes))
+
+
+def _create(decision: Decision, token: Token, node: str, via: str, *, back: bool = False) -> None:
+    created = decision.new_token()
+    decision.emit(TokenCreated(created, node, token.scope, token.hop + 1, via, token.id, back=back))
+    decision.ready.append(created)
+
+
+def _holds(decision: Decision, token: Token, node: Node, way: Way) -> bool:
+    limit = way.rule.max_iterations
+    if limit is not None and decision.scope(token).loops.get(way.rule.id, 0) >= limit:
+        return False
+    if way.when is None:
+        return True
+    try:
+        return decision.test(way.when, token)
+    except NodeFault:
+        if node.rule.on_condition_error == "no_match":
+            return False
+        raise
+
+
+def _inside(decision: Decision, token: Token, group: str) -> bool:
+    """A token outside the group passes its join as if there were none."""
+    scope = decision.scope(token)
+    return scope.group != 0 and decision.state.groups[scope.group].name == group
+
+
+def check_choice(node: Node, next_nodes: tuple[str, ...] | None) -> None:
+    """An agent may only go where it is allowed to; what it may try again is its node's retry policy."""
+    rule = node.rule.agent
+    if next_nodes is None:
+        return
+    allowed = rule.allowed if rule else ()
+    for name in next_nodes:
+        if name not in allowed:
+            raise NodeFault("ROUTE_NOT_ALLOWED", f"{name} is not among the allowed next nodes", retryable=True)
+    if rule is not None and len(next_nodes) > rule.max_fanout:
+        raise NodeFault("LIMIT_MAX_FANOUT", f"at most {rule.max_fanout} next nodes", limit=rule.max_fanout)
+
+
+def _loop(decision: Decision, token: Token, node: Node) -> bool:
+    """The condition first: a try that succeeds at the limit has succeeded. True if the loop took the token."""
+    rule = node.rule.loop
+    if rule is None:
+        return False
+    executions = decision.scope(token).loops.get(token.node, 0) + 1
+    if node.again is not None and not decision.test(node.again, token):
+        decision.emit(LoopLeft(token.scope, token.node))
+        return False
+    if executions < rule.max_iterations:
+        decision.emit(LoopAdvanced(token.scope, token.node, executions))
+        _move_to(decision, token, (rule.back_to,), "loop", back=True)
+        return True
+    if rule.timeout_path is None:
+        raise NodeFault("LOOP_LIMIT", f"{token.node} ran {executions} times", limit=rule.max_iterations)
+    decision.emit(LoopLeft(token.scope, token.node))
+    _move_to(decision, token, rule.timeout_path, "loop timeout")
+    return True
+
+
+def _fan(decision: Decision, token: Token, way: Way) -> _Fan:
+    if way.items is None:
+        return _Fan(way, None, 1 if way.rule.spawn is None else way.rule.spawn)
+    items = decision.value(way.items, token, "CONDITION_ERROR")
+    if not isinstance(items, list):
+        kind = type(items).__name__
+        raise NodeFault("FOREACH_NOT_A_LIST", f"foreach of {way.rule.id} is no list", found=kind)
+    return _Fan(way, items, len(items))
+
+
+def _open(decision: Decision, token: Token, name: str, fans: list[_Fan]) -> None:
+    state = decision.state
+    total = sum(fan.size for fan in fans)
+    limit = decision.program.graph.limits.max_fanout
+    if total > limit:
+        raise NodeFault("LIMIT_MAX_FANOUT", f"{total} branches; at most {limit}", limit=limit)
+    listed = any(fan.items is not None for fan in fans)
+    foreach = next((fan.way.rule.foreach for fan in fans if fan.way.rule.foreach), None)
+    first, group = state.next_token, state.next_group
+    decision.emit(
+        GroupOpened(
+            group=group,
+            name=name,
+            token=token.id,
+            first_scope=state.next_scope,
+            first_token=first,
+            hop=token.hop + 1,
+            branches=tuple(Branches(fan.way.rule.id, fan.way.rule.to, fan.size) for fan in fans),
+            items=[item for fan in fans for item in (fan.items or [None] * fan.size)] if listed else None,
+            item=foreach.item if foreach else None,
+            max_parallel=foreach.max_parallel if foreach else None,
+            join=decision.program.graph.groups.get(name),
+        )
+    )
+    decision.ready.extend(range(first, first + total))
+    decision.opened.append(group)

@@ -1,0 +1,135 @@
+"""Drives the graph decider with scripted work, and checks at every step that the fold of the events is the state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self, Union
+
+import msgspec
+
+from penstock.core.definition import compile_definition
+from penstock.core.graph.decide import decide
+from penstock.core.graph.effects import effects, outstanding
+from penstock.core.graph.evolve import evolve
+from penstock.core.graph.program import Program
+from penstock.core.graph.state import State
+from penstock.core.model import commands as c
+from penstock.core.model import effects as f
+from penstock.core.model import events as e
+from penstock.core.model.time import SECOND, Instant
+from penstock.expr.evaluator import ExpressionEvaluator
+
+Json = Any
+EVALUATOR = ExpressionEvaluator()
+ANY_EVENT: msgspec.msgpack.Decoder[e.Event] = msgspec.msgpack.Decoder(Union[e.EVENTS])  # type: ignore[valid-type]  # noqa: UP007 - made of a tuple
+
+
+class Drive:
+    """One run of one definition."""
+
+    def __init__(self, definition: Json, input: Json = None) -> None:  # noqa: A002 - as users call it
+        self.program = Program(compile_definition(definition, evaluator=EVALUATOR), EVALUATOR)
+        self.state = State()
+        self.now = Instant(SECOND)
+        self.log: list[tuple[e.Event, Instant]] = []
+        self.tasks: dict[tuple[int, int], f.DispatchTask] = {}
+        self.input = input
+
+    def start(self) -> Self:
+        return self.send(c.Start("w", "hash", self.input, "seed"))
+
+    def send(self, command: c.Command) -> Self:
+        events = decide(self.program, self.state, command, self.now)
+        self.log += [(event, self.now) for event in events]
+        assert self.rebuilt() == self.state
+        assert self.state.counter == len(self.state.tokens)
+        found = effects(self.program, self.state, events)
+        waiting = outstanding(self.program, self.state)
+        stops = (f.CancelTask, f.CancelChild, f.DropTimer, f.ContinueRun, f.ReportOutcome)
+        assert all(effect in waiting for effect in found if not isinstance(effect, stops))
+        self.tasks = {(t.token, t.attempt): t for t in waiting if isinstance(t, f.DispatchTask)}
+        if any(isinstance(effect, f.ContinueRun) for effect in found):
+            self.send(c.Continue())
+        return self
+
+    def rebuilt(self) -> State:
+        """From the log's bytes, and from a snapshot's, alike."""
+        state = State()
+        for event, at in self.log:
+            evolve(state, ANY_EVENT.decode(msgspec.msgpack.encode(event)), at)
+        return msgspec.msgpack.decode(msgspec.msgpack.encode(state), type=State)
+
+    # -- work
+
+    def open(self, node: str | None = None) -> list[f.DispatchTask]:
+        tasks = [task for task in self.tasks.values() if node in {None, task.node}]
+        return sorted(tasks, key=lambda task: task.token)
+
+    def answer(self, task: f.DispatchTask, output: Json = None, *, next_nodes: tuple[str, ...] | None = None) -> Self:
+        return self.send(c.TaskResult(task.token, task.attempt, task.nonce, "completed", output, next_nodes=next_nodes))
+
+    def complete(self, node: str, output: Json = None, *, index: int = 0) -> Self:
+        return self.answer(self.open(node)[index], output)
+
+    def fail(self, node: str, code: str = "BOOM", *, index: int = 0, retryable: bool = False) -> Self:
+        task = self.open(node)[index]
+        fault = e.Fault(code, "it broke", retryable=retryable)
+        return self.send(c.TaskResult(task.token, task.attempt, task.nonce, "failed", fault=fault))
+
+    def work(self, does: Callable[[f.DispatchTask], Json], pick: Callable[[int], int] = lambda _: 0) -> Self:
+        """Answer whatever is open, in the order that `pick` gives, until nothing is."""
+        while tasks := self.open():
+            task = tasks[pick(len(tasks))]
+            self.answer(task, does(task))
+        return self
+
+    def advance(self, seconds: float) -> Self:
+        """Let time pass, firing timers on the way, each at its own moment."""
+        end = self.now + round(seconds * SECOND)
+        while due := sorted((t.due, name) for name, t in self.state.timers.items() if t.due <= end):
+            self.now = Instant(max(self.now, due[0][0]))
+            self.send(c.FireTimer(due[0][1]))
+        self.now = Instant(end)
+        return self
+
+    # -- what came of it
+
+    @property
+    def outcome(self) -> str | None:
+        return self.state.outcome
+
+    @property
+    def output(self) -> Json:
+        return self.state.output
+
+    @property
+    def code(self) -> str | None:
+        return self.state.fault.code if self.state.fault else None
+
+    def kinds(self) -> list[str]:
+        return [msgspec.inspect.type_info(type(event)).tag for event, _ in self.log]  # type: ignore[attr-defined]
+
+    def visited(self) -> list[str]:
+        """Nodes that completed, in order."""
+        names: dict[int, str] = {}
+        found = []
+        for event, _ in self.log:
+            match event:
+                case e.TokenCreated(token=number, node=node) | e.JoinMet(token=number, node=node):
+                    names[number] = node
+                case e.JoinCompleted(token=number, node=node):
+                    names[number] = node
+                case e.GroupOpened(first_token=first, branches=branches):
+                    for branch in branches:
+                        for _ in range(branch.count):
+                            names[first] = branch.to
+                            first += 1
+                case e.NodeCompleted(token=number):
+                    found.append(names[number])
+        return found
+
+
+def graph(*nodes: str | dict[str, Json], **more: Json) -> dict[str, Json]:
+    """A definition out of task names, or nodes in full."""
+    full = [{"id": node, "type": "task", "queue": "q"} if isinstance(node, str) else node for node in nodes]
+    return {"name": "w", "nodes": full, **more}
