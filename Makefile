@@ -61,7 +61,8 @@ bench-fabric: $(READY) ## the fabric beside bare nats-py, both durability modes
 bench-expr: $(READY) ## conditions and scripts, cached, on a 2 KB context
 	@$(BIN)/python -m bench.expr
 
-bench-core: $(READY) ## compiling definitions
+bench-core: $(READY) ## the graph decider and compiling definitions
+	@$(BIN)/python -m bench.core
 	@$(BIN)/python -m bench.definition
 
 bench: bench-fabric bench-expr bench-core ## every benchmark

@@ -15,6 +15,7 @@ from timeit import repeat
 from typing import Any
 
 import msgspec
+import uvloop
 
 from bench.report import middle, report
 from penstock.core.model.evaluate import Json
@@ -99,7 +100,7 @@ def evaluate(output, context):
 
 def main() -> None:
     context_bytes = len(msgspec.json.encode(CONTEXT))
-    results = [*conditions(context_bytes), *asyncio.run(scripts(context_bytes))]
+    results = [*conditions(context_bytes), *uvloop.run(scripts(context_bytes))]
     sys.exit(0 if all(results) else 1)
 
 

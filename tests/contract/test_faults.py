@@ -23,8 +23,10 @@ from penstock.fabric.errors import (
 from penstock.fabric.jetstream import connection as connections
 from penstock.fabric.jetstream.bucket import Bucket
 from penstock.fabric.jetstream.connection import Connection
+from penstock.fabric.jetstream.purge import purge
 from penstock.fabric.jetstream.topology import JetStreamTopology
 from penstock.fabric.naming import Names
+from penstock.fabric.ports.deadletters import DeadLetter
 from penstock.fabric.ports.snapshots import Snapshot, load_history
 from penstock.fabric.ports.tasks import Task
 from penstock.kit.config import NatsConfig
@@ -169,6 +171,17 @@ async def test_pulls_and_tails_go_on_after_a_restart(rig: Rig, server: NatsServe
         (received,) = await queue.take(1)
     assert received.data == b"work"
     await queue.stop()
+
+
+async def test_a_listing_ends_though_the_rest_of_it_is_removed_meanwhile(rig: Rig) -> None:
+    assert rig.connection is not None
+    letters = [DeadLetter("acme", "mail", f"t-{number}", "boom", b"", rig.now()) for number in range(3000)]
+    await asyncio.gather(*map(rig.dead_letters.bury, letters))  # more than are fetched ahead
+    listing = rig.dead_letters.list("acme")
+    async with asyncio.timeout(15):
+        await anext(aiter(listing))
+        await purge(rig.connection, rig.names.dead_letters, f"{rig.names.prefix}.dlq.>")
+        assert len([letter async for letter in listing]) < len(letters)
 
 
 async def test_promoted_timers_fire_after_a_restart(rig: Rig, server: NatsServer) -> None:

@@ -88,9 +88,10 @@ class Decision:
         self.emit(TimerSet(name, due, purpose, token.id if token else 0, group))
         return name
 
-    def clear_timers(self, token: Token) -> None:
+    def clear_timers(self, token: Token, *, keep: Purpose | None = None) -> None:
         for name in tuple(token.timers):
-            self.emit(TimerCleared(name))
+            if self.state.timers[name].purpose != keep:
+                self.emit(TimerCleared(name))
 
     def in_ms(self, milliseconds: float) -> Instant:
         return Instant(self.now + round(milliseconds * 1000))

@@ -6,8 +6,9 @@ them. Publishing one twice is harmless: its id is the thing's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
+from typing import Any
 
 from penstock.core.graph.program import Program
 from penstock.core.graph.state import Done, State, Token
@@ -33,26 +34,46 @@ def effects(program: Program, state: State, events: Iterable[e.Event]) -> list[f
     """Of one decision's events, given the state after them: later ones may have undone earlier ones."""
     found: list[f.Effect] = []
     for event in events:
-        match event:
-            case e.NodeDispatched(token=number) | e.ApprovalRequested(token=number) | e.ChildStarted(token=number) if (
-                number in state.tokens
-            ):
-                effect = _of_token(program, state, state.tokens[number])
-                if effect is not None:
-                    found.append(effect)
-            case e.TimerSet(timer=name, due=due) if name in state.timers:
-                found.append(f.ArmTimer(name, due))
-            case e.TimerCleared(timer=name):
-                found.append(f.DropTimer(name))
-            case e.CompensationStarted(token=number):
-                found += [_compensation(state, done) for done in state.undo if done.token == number]
-            case e.TokenAbandoned(token=number) if number in state.tokens:
-                found.append(_stop(program, state.tokens[number]))
-            case e.RunYielded():
-                found.append(f.ContinueRun())
-            case e.RunClosed() if state.parent is not None:
-                found.append(f.ReportOutcome(state.parent, state.outcome or "", state.output))
+        caused = _CAUSED.get(type(event))
+        if caused is not None and (effect := caused(program, state, event)) is not None:
+            found.append(effect)
     return found
+
+
+def _begun(
+    program: Program, state: State, event: e.NodeDispatched | e.ApprovalRequested | e.ChildStarted
+) -> f.Effect | None:
+    token = state.tokens.get(event.token)
+    return None if token is None else _of_token(program, state, token)
+
+
+def _armed(_: Program, state: State, event: e.TimerSet) -> f.Effect | None:
+    return f.ArmTimer(event.timer, event.due) if event.timer in state.timers else None
+
+
+def _dropped(_: Program, __: State, event: e.TimerCleared) -> f.Effect:
+    return f.DropTimer(event.timer)
+
+
+def _undoing(_: Program, state: State, event: e.CompensationStarted) -> f.Effect:
+    return next(_compensation(state, done) for done in state.undo if done.token == event.token)
+
+
+def _told(program: Program, state: State, event: e.TokenAbandoned) -> f.Effect | None:
+    token = state.tokens.get(event.token)
+    if token is None:
+        return None
+    if token.status == "child":
+        return f.CancelChild(token.handle)
+    return f.CancelTask(token.id, token.attempt, program.nodes[token.node].rule.queue)
+
+
+def _yielded(_: Program, __: State, ___: e.RunYielded) -> f.Effect:
+    return f.ContinueRun()
+
+
+def _closed(_: Program, state: State, __: e.RunClosed) -> f.Effect | None:
+    return f.ReportOutcome(state.parent, state.outcome or "", state.output) if state.parent else None
 
 
 def _of_token(program: Program, state: State, token: Token) -> f.Effect | None:
@@ -104,7 +125,14 @@ def _compensation(state: State, done: Done) -> f.DispatchTask:
     )
 
 
-def _stop(program: Program, token: Token) -> f.Effect:
-    if token.status == "child":
-        return f.CancelChild(token.handle)
-    return f.CancelTask(token.id, token.attempt, program.nodes[token.node].rule.queue)
+_CAUSED: dict[type[e.Event], Callable[[Program, State, Any], f.Effect | None]] = {
+    e.NodeDispatched: _begun,
+    e.ApprovalRequested: _begun,
+    e.ChildStarted: _begun,
+    e.TimerSet: _armed,
+    e.TimerCleared: _dropped,
+    e.CompensationStarted: _undoing,
+    e.TokenAbandoned: _told,
+    e.RunYielded: _yielded,
+    e.RunClosed: _closed,
+}

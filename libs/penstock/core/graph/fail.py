@@ -30,7 +30,7 @@ GRACE = 30_000
 def fail_attempt(decision: Decision, token: Token, fault: Fault) -> None:
     """An attempt failed; perhaps there is another."""
     rule = decision.node(token).rule
-    decision.clear_timers(token)
+    decision.clear_timers(token, keep="node_deadline")
     decision.emit(TaskFailed(token.id, fault))
     if token.abandoned or doomed(decision, token.scope):
         decision.emit(TokenConsumed(token.id))

@@ -108,18 +108,22 @@ def _end(decision: Decision) -> None:
 def _finish(decision: Decision) -> None:
     """Nothing is open: the run's output, by its mapping or from its ends."""
     output = decision.program.output
-    found = output.evaluate(run_variables(decision.state, decision.now)) if output else ends(decision.state)
+    found = (
+        output.evaluate(run_variables(decision.state, decision.now))
+        if output
+        else ends(decision.state, decision.program.order)
+    )
     if isinstance(found, Failure):
         fail_scope(decision, ROOT, Fault("MAPPING_ERROR", found.message, details={"cause": found.code}))
     else:
         decision.emit(RunCompleted(found))
 
 
-def ends(state: State) -> Json:
-    """The output of the one terminal completion; with several, by node, and a list where a node ended twice."""
+def ends(state: State, order: dict[str, int]) -> Json:
+    """The output of the one terminal completion; with several, by node as declared, a list where one ended twice."""
     if len(state.ends) == 1:
         return state.ends[0][1]
     by_node: dict[str, list[Json]] = {}
-    for node, output in state.ends:
+    for node, output in sorted(state.ends, key=lambda end: order.get(end[0], len(order))):
         by_node.setdefault(node, []).append(output)
     return {node: outputs[0] if len(outputs) == 1 else outputs for node, outputs in by_node.items()}

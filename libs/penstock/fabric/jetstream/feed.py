@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
 
-from penstock.fabric.errors import ConsumerGone
+from penstock.fabric.errors import ConsumerGone, FabricError
 from penstock.fabric.jetstream.connection import Connection
-from penstock.fabric.jetstream.consumers import NANOSECONDS, ConsumerSpec, create_consumer, delete_consumer
+from penstock.fabric.jetstream.consumers import (
+    NANOSECONDS,
+    ConsumerSpec,
+    consumer_info,
+    create_consumer,
+    delete_consumer,
+)
 from penstock.fabric.jetstream.delivery import Delivery
 from penstock.fabric.jetstream.pull import Pull
 from penstock.fabric.jetstream.replies import Refused
@@ -14,6 +22,7 @@ from penstock.kit.ids import new_id
 
 _IDLE = 60 * NANOSECONDS
 _BATCH = 500
+_QUIET = 1.0
 
 
 async def feed(
@@ -49,7 +58,7 @@ async def feed(
         pull = Pull(connection, stream, spec.name, window=2 * _BATCH)
         await pull.start()
         try:
-            async for delivery in _deliveries(pull):
+            async for delivery in _all(pull) if live else _rest(pull, connection, stream, spec.name):
                 # A message may come twice when the server moved the consumer; order says which ones.
                 if delivery.sequence < sequence:
                     continue
@@ -59,13 +68,31 @@ async def feed(
                     return
         except ConsumerGone:
             continue
+        else:
+            return
         finally:
             await pull.stop()
             if connection.connected:
                 await delete_consumer(connection, stream, spec.name)
 
 
-async def _deliveries(pull: Pull) -> AsyncIterator[Delivery]:
+async def _all(pull: Pull) -> AsyncIterator[Delivery]:
     while True:
         for delivery in await pull.take(_BATCH):
+            yield delivery
+
+
+async def _rest(pull: Pull, connection: Connection, stream: str, consumer: str) -> AsyncIterator[Delivery]:
+    """Until nothing is left, which the last delivery does not say when what came after it was removed meanwhile."""
+    while True:
+        try:
+            async with asyncio.timeout(_QUIET):
+                deliveries = await pull.take(_BATCH)
+        except TimeoutError:
+            with contextlib.suppress(FabricError):
+                info = await consumer_info(connection, stream, consumer)
+                if info is not None and info["num_pending"] == 0:
+                    return
+            continue
+        for delivery in deliveries:
             yield delivery
