@@ -111,6 +111,24 @@ def _ignore(decision: Decision, command: c.TaskResult, reason: str) -> None:
     decision.emit(e.ResultIgnored(command.token, command.attempt, reason))
 
 
+def _parked(decision: Decision, number: int) -> Token:
+    token = decision.state.tokens.get(number)
+    if token is None or token.status != "parked":
+        raise UnknownTarget(kind="parked token", name=number)
+    return token
+
+
+def _retry_parked(decision: Decision, command: c.RetryParked) -> None:
+    token = _parked(decision, command.token)
+    dispatch(decision, token, token.attempt + 1)
+
+
+def _drop_parked(decision: Decision, command: c.DropParked) -> None:
+    token = _parked(decision, command.token)
+    fault = token.fault or e.Fault("DROPPED", "given up", token.node)
+    fail_node(decision, token, fault)
+
+
 def _fire_timer(decision: Decision, command: c.FireTimer) -> None:
     timer = decision.state.timers.get(command.timer)
     if timer is None:
@@ -292,6 +310,8 @@ def _check_open(state: State, asked: str) -> None:
 _HANDLERS: dict[type[c.Command], Callable[[Decision, Any], None]] = {
     c.Start: _start,
     c.TaskResult: _task_result,
+    c.RetryParked: _retry_parked,
+    c.DropParked: _drop_parked,
     c.FireTimer: _fire_timer,
     c.SendSignal: _send_signal,
     c.DecideApproval: _decide_approval,

@@ -39,8 +39,6 @@ class Decision:
         self.events: list[Event] = []
         self.ready: deque[int] = deque()
         """Tokens that stand on a node and have not begun it."""
-        self.joined: set[int] = set()
-        """Of these, the ones that a named join let through."""
         self.opened: list[int] = []
         """Groups whose first consequences are still to be drawn."""
         self.failed: list[tuple[int, Fault]] = []
@@ -68,11 +66,11 @@ class Decision:
     # -- expressions
 
     def value(self, expression: Expression, token: Token, code: str) -> Json:
-        found = expression.evaluate(variables(self.state, token, expression.roots, self.now))
+        found = expression.evaluate(variables(self.state, token, expression.roots, self.now, self.node(token).loops))
         return self._unwrap(found, code)
 
     def test(self, test: Test, token: Token) -> bool:
-        verdict = test.evaluate(variables(self.state, token, test.roots, self.now))
+        verdict = test.evaluate(variables(self.state, token, test.roots, self.now, self.node(token).loops))
         return bool(self._unwrap(verdict, "CONDITION_ERROR"))
 
     def _unwrap(self, found: Json | Failure, code: str) -> Json:

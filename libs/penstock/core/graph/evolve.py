@@ -49,7 +49,7 @@ def _token_waiting(state: State, event: e.TokenWaiting, at: Instant) -> None:
     token = state.tokens[event.token]
     token.status, token.instance, token.since = "joining", event.instance, at
     state.scopes[token.scope].joining += 1
-    state.joins.setdefault(event.instance, []).append(token.id)
+    state.joins.setdefault(event.instance, {}).setdefault(token.origin, []).append(token.id)
 
 
 def _token_held(state: State, event: e.TokenHeld, _: Instant) -> None:
@@ -93,8 +93,9 @@ def _node_completed(state: State, event: e.NodeCompleted, _: Instant) -> None:
     scope = state.scopes[token.scope]
     _release(state, token)
     token.output, token.fault, token.status = event.output, None, "done"
-    scope.nodes[token.node] = {"output": event.output, "metadata": event.metadata}
-    _write(scope, event.changes)
+    if event.applied:
+        scope.nodes[token.node] = {"output": event.output, "metadata": event.metadata}
+        _write(scope, event.changes)
     if event.compensate is not None:
         undo = Done(token.id, token.node, _seen(token), event.output, event.compensate)
         state.undo.append(undo)
@@ -107,6 +108,12 @@ def _task_failed(state: State, event: e.TaskFailed, _: Instant) -> None:
 def _retry_scheduled(state: State, event: e.TaskRetryScheduled, at: Instant) -> None:
     token = state.tokens[event.token]
     token.status, token.since = "retrying", at
+
+
+def _token_parked(state: State, event: e.TokenParked, at: Instant) -> None:
+    token = state.tokens[event.token]
+    _release(state, token)
+    token.status, token.fault, token.since = "parked", event.fault, at
 
 
 def _node_failed(state: State, event: e.NodeFailed, _: Instant) -> None:
@@ -139,13 +146,13 @@ def _group_opened(state: State, event: e.GroupOpened, at: Instant) -> None:
         open=total,
     )
     state.groups[group.id] = group
-    state.scopes[group.scope].open += 1
+    state.scopes[group.scope].groups.add(group.id)
     index = 0
     for branches in event.branches:
         for _ in range(branches.count):
             scope = Scope(event.first_scope + index, group.id, index)
             state.scopes[scope.id] = scope
-            payload = opener.output if event.items is None else event.items[index]
+            payload = event.items[index] if branches.listed and event.items is not None else opener.output
             token = Token(
                 event.first_token + index, branches.to, scope.id, event.hop, payload, branches.via, opener.id, since=at
             )
@@ -211,7 +218,7 @@ def _group_closed(state: State, event: e.GroupClosed, _: Instant) -> None:
     group = state.groups.pop(event.group)
     scope = state.scopes.get(group.scope)
     if scope is not None:
-        scope.open -= 1
+        scope.groups.discard(group.id)
     if group.join is None:
         state.branches[group.name] = [group.outputs.get(index) for index in range(group.total)]
 
@@ -223,6 +230,8 @@ def _join_met(state: State, event: e.JoinMet, at: Instant) -> None:
     for token in waiting:
         _remove(state, token.id)
     joined = Token(event.token, event.node, scope, hop + 1, payload, f"join {event.node}", since=at)
+    joined.instance = event.instance
+    joined.fault = next((token.fault for token in waiting if token.fault is not None), None)
     _add(state, joined)
     state.next_token = max(state.next_token, event.token + 1)
     state.hops += 1
@@ -337,7 +346,7 @@ def _undo(state: State, token: int) -> Done:
 
 def _add(state: State, token: Token) -> None:
     state.tokens[token.id] = token
-    state.scopes[token.scope].open += 1
+    state.scopes[token.scope].tokens.add(token.id)
     state.emitted += 1
 
 
@@ -347,12 +356,14 @@ def _remove(state: State, number: int) -> None:
     for timer in token.timers:
         state.timers.pop(timer, None)
     scope = state.scopes[token.scope]
-    scope.open -= 1
+    scope.tokens.discard(number)
     state.consumed += 1
     if token.status == "joining":
         scope.joining -= 1
         waiting = state.joins[token.instance]
-        waiting.remove(number)
+        waiting[token.origin].remove(number)
+        if not waiting[token.origin]:
+            del waiting[token.origin]
         if not waiting:
             del state.joins[token.instance]
 
@@ -389,6 +400,7 @@ def fault_json(fault: e.Fault) -> dict[str, Json]:
         "attempt": fault.attempt,
         "retryable": fault.retryable,
         "details": fault.details,
+        "cause": fault.details.get("cause"),
     }
 
 
@@ -404,6 +416,7 @@ _HANDLERS: dict[type[e.Event], Callable[[State, Any, Instant], None]] = {
     e.NodeCompleted: _node_completed,
     e.TaskFailed: _task_failed,
     e.TaskRetryScheduled: _retry_scheduled,
+    e.TokenParked: _token_parked,
     e.NodeFailed: _node_failed,
     e.ResultIgnored: _ignored,
     e.GroupOpened: _group_opened,

@@ -6,11 +6,12 @@ from hashlib import sha256
 from typing import Any, TypeAlias
 
 from penstock.core.graph.decision import Decision, NodeFault
-from penstock.core.graph.route import matches, take
+from penstock.core.graph.route import leave_loops, matches, take
 from penstock.core.graph.state import ROOT, Token
-from penstock.core.graph.synchronize import cancel_token, close_branch, doomed
+from penstock.core.graph.synchronize import cancel_token, close_branch, doomed, tokens_within, unblock
 from penstock.core.model.events import (
     Fault,
+    IncidentRaised,
     NodeFailed,
     Outcome,
     RunEnding,
@@ -18,6 +19,7 @@ from penstock.core.model.events import (
     TaskRetryScheduled,
     TokenAbandoned,
     TokenConsumed,
+    TokenParked,
 )
 from penstock.core.model.graph import RetryRule
 
@@ -39,6 +41,10 @@ def fail_attempt(decision: Decision, token: Token, fault: Fault) -> None:
         due = decision.in_ms(delay(rule.retry, token))
         decision.emit(TaskRetryScheduled(token.id, token.attempt + 1, due))
         decision.set_timer(due, "retry", token=token)
+    elif rule.on_exhausted == "park":
+        decision.clear_timers(token)
+        decision.emit(TokenParked(token.id, fault))
+        decision.emit(IncidentRaised(fault, token.id))
     else:
         fail_node(decision, token, fault)
 
@@ -50,7 +56,7 @@ def fail_node(decision: Decision, token: Token, fault: Fault) -> None:
     decision.emit(NodeFailed(token.id, fault))
     scope = token.scope
     try:
-        caught = matches(decision, token, node, node.error_ways)
+        caught = [] if doomed(decision, scope) else matches(decision, token, node, node.error_ways)
         if caught:
             take(decision, token, caught)
             decision.touched.append(scope)
@@ -69,7 +75,7 @@ def fail_scope(decision: Decision, number: int, fault: Fault) -> None:
     if number == ROOT:
         end_run(decision, "failed", fault)
         return
-    for token in [token for token in decision.state.tokens.values() if _in(decision, token.scope, number)]:
+    for token in tokens_within(decision, [number]):
         cancel_token(decision, token, "its branch failed")
     decision.failing[number] = fault
     decision.touched.append(number)
@@ -97,7 +103,11 @@ def force(decision: Decision) -> None:
 def settle_scope(decision: Decision, number: int) -> bool:
     """Close the branch if nothing is open in it; True if it did."""
     scope = decision.state.scopes.get(number)
-    if scope is None or number == ROOT or scope.open:
+    if scope is None:
+        return False
+    leave_loops(decision, scope)
+    if number == ROOT or scope.open:
+        unblock(decision, scope)
         return False
     close_branch(decision, scope, decision.failing.pop(number, None))
     return True
@@ -112,12 +122,3 @@ def delay(rule: RetryRule, token: Token) -> float:
         base = min(base, rule.max_delay)
     spread = int.from_bytes(sha256(f"{token.id}-{attempt}".encode()).digest()[:4]) / 2**32
     return base * (1 + rule.jitter * (2 * spread - 1))
-
-
-def _in(decision: Decision, scope: int, outer: int) -> bool:
-    state = decision.state
-    while scope != ROOT:
-        if scope == outer:
-            return True
-        scope = state.groups[state.scopes[scope].group].scope
-    return False

@@ -34,6 +34,8 @@ class Way(NamedTuple):
     rule: TransitionRule
     when: Test | None
     items: Expression | None
+    catches: bool
+    """Its condition reads the last error: after a success it may be tried, and need not make sense."""
 
 
 class Node(NamedTuple):
@@ -44,6 +46,10 @@ class Node(NamedTuple):
     output_schema: Test | None
     ways: tuple[Way, ...]
     error_ways: tuple[Way, ...]
+    waits_for: frozenset[str]
+    """If it is a named join: the nodes that it must hear from."""
+    loops: tuple[str, ...]
+    """Loops that it is in, the innermost first: by looping node, or by the transition that leads back."""
     again: Test | None
     """The loop's condition."""
     value: Expression | None
@@ -61,7 +67,8 @@ class Program:
         self.graph = graph
         self.engine = evaluator.engine
         self._evaluator = evaluator
-        self.nodes = {name: self._node(rule) for name, rule in graph.nodes.items()}
+        loops = _loops(graph)
+        self.nodes = {name: self._node(rule, loops.get(name, ())) for name, rule in graph.nodes.items()}
         self.order = {name: position for position, name in enumerate(graph.nodes)}
         self.merges = {
             name: Merge(self._expression(join.merge.source), self._expression(join.merge.key))
@@ -71,7 +78,8 @@ class Program:
         self.output = self._expression(graph.output)
         self.state_schema = self._schema(graph.state_schema)
 
-    def _node(self, rule: NodeRule) -> Node:
+    def _node(self, rule: NodeRule, loops: tuple[str, ...]) -> Node:
+        caught = {way.id for way in rule.on_error}
         output = self._evaluator.output_mapping(rule.output) if rule.output is not None else None
         value = rule.config if rule.behaviour == "transform" else rule.wait.until if rule.wait else None
         return Node(
@@ -80,16 +88,18 @@ class Program:
             output=output,
             output_roots=_roots(output),
             output_schema=self._schema(rule.output_schema),
-            ways=tuple(map(self._way, rule.transitions)),
-            error_ways=tuple(map(self._way, rule.on_error)),
+            ways=tuple(self._way(way, catches=way.id in caught) for way in rule.transitions),
+            error_ways=tuple(self._way(way, catches=False) for way in rule.on_error),
+            waits_for=frozenset(rule.dependencies) if rule.wait_for_all else frozenset(),
+            loops=loops,
             again=self._test(rule.loop.condition) if rule.loop else None,
             value=self._expression(value),
             match=self._test(rule.wait.match) if rule.wait else None,
         )
 
-    def _way(self, rule: TransitionRule) -> Way:
+    def _way(self, rule: TransitionRule, *, catches: bool) -> Way:
         items = self._expression(rule.foreach.items) if rule.foreach else None
-        return Way(rule, self._test(rule.when), items)
+        return Way(rule, self._test(rule.when), items, catches)
 
     def _expression(self, source: Json) -> Expression | None:
         if source is None:
@@ -109,3 +119,50 @@ class Program:
 
 def _roots(compiled: InputMapping | OutputMapping | Condition | None) -> frozenset[str]:
     return frozenset(path[0] for path in compiled.reads if path) if compiled is not None else frozenset()
+
+
+def _loops(graph: GraphRule) -> dict[str, tuple[str, ...]]:
+    """For each node in a loop, the loops around it: those with the smaller bodies are the inner ones."""
+    bodies: dict[str, set[str]] = {}
+    for name, rule in graph.nodes.items():
+        if rule.loop is not None:
+            bodies.setdefault(name, set()).add(name)
+        for loop in rule.enclosing_loops:
+            bodies.setdefault(loop, set()).add(name)
+    backs = [
+        (way.id, way.to, name)
+        for name, rule in graph.nodes.items()
+        for way in (*rule.transitions, *rule.on_error)
+        if way.max_iterations is not None
+    ]
+    if backs:
+        following = {name: _next(rule) for name, rule in graph.nodes.items()}
+        before: dict[str, list[str]] = {name: [] for name in graph.nodes}
+        for name, targets in following.items():
+            for target in targets:
+                before[target].append(name)
+        for loop, first, last in backs:
+            bodies[loop] = _reached(first, following) & _reached(last, before)
+    around: dict[str, list[str]] = {}
+    for loop in sorted(bodies, key=lambda loop: len(bodies[loop])):
+        for name in bodies[loop]:
+            around.setdefault(name, []).append(loop)
+    return {name: tuple(loops) for name, loops in around.items()}
+
+
+def _next(rule: NodeRule) -> list[str]:
+    """Where a node leads, ways back aside."""
+    ways = [way.to for way in (*rule.transitions, *rule.on_error) if way.max_iterations is None]
+    timeout = rule.loop.timeout_path if rule.loop else None
+    rejection = rule.human.rejection_path if rule.human else None
+    agent = (*rule.agent.allowed, *rule.agent.default) if rule.agent else ()
+    return [*ways, *(timeout or ()), *(rejection or ()), *agent]
+
+
+def _reached(start: str, neighbours: dict[str, list[str]]) -> set[str]:
+    found, left = {start}, [start]
+    while left:
+        new = [name for name in neighbours[left.pop()] if name not in found]
+        found.update(new)
+        left += new
+    return found

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from penstock.core.graph.decision import Decision, NodeFault
 from penstock.core.graph.program import Node, Way
-from penstock.core.graph.state import Token
+from penstock.core.graph.state import Scope, Token
 from penstock.core.model.events import (
     BranchArrived,
     Branches,
@@ -46,7 +46,7 @@ def route(decision: Decision, token: Token, next_nodes: tuple[str, ...] | None) 
         _move_to(decision, token, next_nodes, "rejection")
         return
     matched = matches(decision, token, node, node.ways)
-    if not matched and node.ways and node.rule.on_no_match == "error":
+    if not matched and node.rule.on_no_match == "error" and not all(way.catches for way in node.ways):
         raise NodeFault("NO_MATCH", f"no transition out of {token.node} matches")
     take(decision, token, matched)
 
@@ -68,7 +68,12 @@ def matches(decision: Decision, token: Token, node: Node, ways: tuple[Way, ...])
 
 def take(decision: Decision, token: Token, ways: list[Way]) -> None:
     """Move the token along `ways`: into branches, into its group's join, or plainly on."""
-    fans = [_fan(decision, token, way) for way in ways if way.rule.group is not None]
+    groups: dict[str, list[_Fan]] = {}
+    for way in ways:
+        if way.rule.group is not None:
+            groups.setdefault(way.rule.group, []).append(_fan(decision, token, way))
+    for fans in groups.values():
+        _check_fan_out(decision, fans)
     joins = None
     for way in ways:
         if way.rule.max_iterations is not None:
@@ -80,8 +85,8 @@ def take(decision: Decision, token: Token, ways: list[Way]) -> None:
             joins = way
         else:
             _create(decision, token, way.rule.to, way.rule.id, back=way.rule.max_iterations is not None)
-    for name, of_group in groupby(fans, key=lambda fan: fan.way.rule.group or ""):
-        _open(decision, token, name, list(of_group))
+    for name, fans in groups.items():
+        _open(decision, token, name, fans)
     if joins is not None:
         decision.emit(BranchArrived(token.id))
     else:
@@ -109,7 +114,7 @@ def _holds(decision: Decision, token: Token, node: Node, way: Way) -> bool:
     try:
         return decision.test(way.when, token)
     except NodeFault:
-        if node.rule.on_condition_error == "no_match":
+        if way.catches or node.rule.on_condition_error == "no_match":
             return False
         raise
 
@@ -153,6 +158,18 @@ def _loop(decision: Decision, token: Token, node: Node) -> bool:
     return True
 
 
+def leave_loops(decision: Decision, scope: Scope) -> None:
+    """By whatever way a loop was left: once nothing in the scope is in it any more, its count is dropped."""
+    if not scope.loops:
+        return
+    state, nodes = decision.state, decision.program.nodes
+    names = {state.tokens[number].node for number in scope.tokens}
+    names |= {state.groups[number].origin for number in scope.groups}
+    inside = {loop for name in names for loop in nodes[name].loops}
+    for loop in [loop for loop in scope.loops if loop not in inside]:
+        decision.emit(LoopLeft(scope.id, loop))
+
+
 def _fan(decision: Decision, token: Token, way: Way) -> _Fan:
     if way.items is None:
         return _Fan(way, None, 1 if way.rule.spawn is None else way.rule.spawn)
@@ -163,12 +180,16 @@ def _fan(decision: Decision, token: Token, way: Way) -> _Fan:
     return _Fan(way, items, len(items))
 
 
-def _open(decision: Decision, token: Token, name: str, fans: list[_Fan]) -> None:
-    state = decision.state
+def _check_fan_out(decision: Decision, fans: list[_Fan]) -> None:
     total = sum(fan.size for fan in fans)
     limit = decision.program.graph.limits.max_fanout
     if total > limit:
         raise NodeFault("LIMIT_MAX_FANOUT", f"{total} branches; at most {limit}", limit=limit)
+
+
+def _open(decision: Decision, token: Token, name: str, fans: list[_Fan]) -> None:
+    state = decision.state
+    total = sum(fan.size for fan in fans)
     listed = any(fan.items is not None for fan in fans)
     foreach = next((fan.way.rule.foreach for fan in fans if fan.way.rule.foreach), None)
     first, group = state.next_token, state.next_group
@@ -180,7 +201,7 @@ def _open(decision: Decision, token: Token, name: str, fans: list[_Fan]) -> None
             first_scope=state.next_scope,
             first_token=first,
             hop=token.hop + 1,
-            branches=tuple(Branches(fan.way.rule.id, fan.way.rule.to, fan.size) for fan in fans),
+            branches=tuple(Branches(fan.way.rule.id, fan.way.rule.to, fan.size, fan.items is not None) for fan in fans),
             items=[item for fan in fans for item in (fan.items or [None] * fan.size)] if listed else None,
             item=foreach.item if foreach else None,
             max_parallel=foreach.max_parallel if foreach else None,

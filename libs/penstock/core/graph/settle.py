@@ -8,7 +8,7 @@ from penstock.core.graph.compensate import compensate_next
 from penstock.core.graph.decision import Decision, NodeFault
 from penstock.core.graph.fail import fail_node, fail_scope, settle_scope
 from penstock.core.graph.state import ROOT, State
-from penstock.core.graph.synchronize import doomed, meet, open_group
+from penstock.core.graph.synchronize import doomed, open_group
 from penstock.core.graph.view import run_variables
 from penstock.core.graph.visit import visit
 from penstock.core.model.evaluate import Failure
@@ -31,8 +31,6 @@ def settle(decision: Decision) -> None:
             return
         if not decision.ready:
             _turns(decision)
-            while _unstick(decision) or _step(decision):
-                pass
     _end(decision)
 
 
@@ -72,27 +70,6 @@ def _turns(decision: Decision) -> None:
         room = limit - state.running.get(name, 0)
         alive = [number for number in waiting if number in state.tokens]
         decision.ready.extend(alive[: max(0, room)])
-
-
-def _unstick(decision: Decision) -> bool:
-    """A named join with nothing else open in its scope can never be met: decided now, not left to a sweeper."""
-    if not decision.state.joins or decision.ready:
-        return False
-    for instance, waiting in decision.state.joins.items():
-        token = decision.state.tokens[waiting[0]]
-        scope = decision.state.scopes[token.scope]
-        if scope.joining < scope.open:
-            continue
-        rule = decision.program.nodes[token.node].rule
-        if rule.on_unreachable == "proceed":
-            meet(decision, token.node, instance)
-        else:
-            heard = {decision.state.tokens[number].origin for number in waiting}
-            missing = [name for name in rule.dependencies if name not in heard]
-            fault = Fault("JOIN_UNREACHABLE", f"{token.node} waits in vain", token.node, details={"missing": missing})
-            fail_node(decision, token, fault)
-        return True
-    return False
 
 
 def _end(decision: Decision) -> None:

@@ -16,7 +16,9 @@ from penstock.core.model.time import Instant
 Json: TypeAlias = Any
 
 Status: TypeAlias = Literal["pending", "running", "waiting", "paused", "compensating", "closed"]
-TokenStatus: TypeAlias = Literal["ready", "running", "retrying", "joining", "waiting", "deciding", "child", "done"]
+TokenStatus: TypeAlias = Literal[
+    "ready", "running", "retrying", "joining", "waiting", "deciding", "child", "parked", "done"
+]
 
 ROOT = 0
 
@@ -43,7 +45,7 @@ class Token(msgspec.Struct, array_like=True, omit_defaults=True):
     origin: str = ""
     """The node it came from."""
     instance: str = ""
-    """Of the named join it waits at."""
+    """Of the named join it waits at, or came through."""
     back: bool = False
     abandoned: bool = False
     """Its group has moved on: it may finish the node it is on, and no more."""
@@ -70,11 +72,16 @@ class Scope(msgspec.Struct, array_like=True, omit_defaults=True):
     arrival_hop: int = 0
     ends: dict[str, Json] = {}
     """What its ways that ended elsewhere put out, by node."""
-    open: int = 0
-    """Tokens and groups that are open in it."""
+    tokens: set[int] = set()
+    """Open in it, as are its groups."""
+    groups: set[int] = set()
     joining: int = 0
     """How many of its tokens wait at named joins."""
-    closed: bool = False
+
+    @property
+    def open(self) -> int:
+        """How many tokens and groups are open in it."""
+        return len(self.tokens) + len(self.groups)
 
 
 class Group(msgspec.Struct, array_like=True, omit_defaults=True):
@@ -143,8 +150,8 @@ class State(msgspec.Struct, array_like=True, omit_defaults=True):
     tokens: dict[int, Token] = {}
     scopes: dict[int, Scope] = {}
     groups: dict[int, Group] = {}
-    joins: dict[str, list[int]] = {}
-    """Tokens that wait at named joins, by instance."""
+    joins: dict[str, dict[str, list[int]]] = {}
+    """Tokens that wait at named joins, by instance and by the node they came from."""
     timers: dict[str, Timer] = {}
     approvals: dict[str, int] = {}
     children: dict[str, int] = {}

@@ -7,13 +7,14 @@ arrival what one over ten does.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from penstock.core.graph.decision import Decision, NodeFault
 from penstock.core.graph.merge import merge
 from penstock.core.graph.state import ROOT, Group, Scope, Token
 from penstock.core.graph.view import branch_variable
-from penstock.core.model.evaluate import Change, Failure
+from penstock.core.model.evaluate import Change, Failure, apply_changes
 from penstock.core.model.events import (
     BranchClosed,
     Fault,
@@ -50,20 +51,22 @@ def close_branch(decision: Decision, scope: Scope, fault: Fault | None = None, *
     elif fault is not None:
         decision.emit(BranchClosed(scope.id, "failed", fault=fault))
     elif scope.arrivals:
-        decision.emit(BranchClosed(scope.id, "arrived", output=_output(scope, scope.arrivals)))
+        decision.emit(BranchClosed(scope.id, "arrived", output=_output(decision, scope, scope.arrivals)))
     else:
-        decision.emit(BranchClosed(scope.id, "ended", output=_output(scope, scope.ends)))
+        decision.emit(BranchClosed(scope.id, "ended", output=_output(decision, scope, scope.ends)))
     waiting = group.first_token + group.total - group.open + (group.max_parallel or 0) - 1
     if group.max_parallel is not None and waiting < group.first_token + group.total:
         decision.ready.append(waiting)
     _weigh(decision, group)
 
 
-def _output(scope: Scope, arrivals: dict[str, Json]) -> Json:
+def _output(decision: Decision, scope: Scope, arrivals: dict[str, Json]) -> Json:
     """What a mapping wrote, else what arrived: one payload as it is, several by the node they came from."""
     if scope.data:
         return scope.data
-    return next(iter(arrivals.values()), None) if len(arrivals) <= 1 else dict(arrivals)
+    if len(arrivals) <= 1:
+        return next(iter(arrivals.values()), None)
+    return {name: arrivals[name] for name in sorted(arrivals, key=decision.program.order.__getitem__)}
 
 
 def _weigh(decision: Decision, group: Group) -> None:
@@ -79,6 +82,8 @@ def _weigh(decision: Decision, group: Group) -> None:
             fail_join(decision, group, join, _unreachable(group, join))
         elif group.total == 0:
             fire(decision, group, join)
+    elif join is None and group.faults and group.scope not in decision.failing:
+        decision.broken.append((group.scope, next(iter(group.faults.values()))))
     if group.open == 0 and group.id in decision.state.groups:
         _close_group(decision, group)
 
@@ -96,13 +101,14 @@ def _weigh_all(decision: Decision, group: Group, join: JoinRule) -> None:
 
 
 def fire(decision: Decision, group: Group, join: JoinRule) -> None:
+    target = join.merge.target
     try:
         merged = merge(join.merge, _contributions(decision, group))
+        changes = (Change("set", tuple(target.split(".")), merged),) if target else ()
+        check_writes(decision, decision.state.scopes[group.scope], changes)
     except NodeFault as problem:
         fail_join(decision, group, join, Fault(problem.code, problem.message, join.target, details=problem.details))
         return
-    target = join.merge.target
-    changes = (Change("set", tuple(target.split(".")), merged),) if target else ()
     token = decision.new_token()
     decision.emit(JoinCompleted(group.id, token, join.target, merged, changes))
     decision.ready.append(token)
@@ -153,7 +159,7 @@ def _leave(decision: Decision, group: Group, join: JoinRule) -> None:
         _cancel_rest(decision, group, "its group's join completed")
     elif group.open:
         for token in _tokens_of(decision, group):
-            if token.status == "running":
+            if token.status in {"running", "child"}:
                 decision.emit(TokenAbandoned(token.id))
             else:
                 cancel_token(decision, token, "abandoned")
@@ -166,18 +172,23 @@ def _cancel_rest(decision: Decision, group: Group, reason: str) -> None:
 
 def _tokens_of(decision: Decision, group: Group) -> list[Token]:
     """Every open token in the group's branches, inner groups included."""
-    state = decision.state
-    return [token for token in state.tokens.values() if _within(decision, token.scope, group.id)]
+    return tokens_within(decision, range(group.first_scope, group.first_scope + group.total))
 
 
-def _within(decision: Decision, scope: int, group: int) -> bool:
+def tokens_within(decision: Decision, scopes: Iterable[int]) -> list[Token]:
+    """Every open token in these scopes and in those inside them, the oldest first."""
     state = decision.state
-    while scope != ROOT and scope in state.scopes:
-        number = state.scopes[scope].group
-        if number == group:
-            return True
-        scope = state.groups[number].scope
-    return False
+    found: list[int] = []
+    left = list(scopes)
+    while left:
+        scope = state.scopes.get(left.pop())
+        if scope is None:
+            continue
+        found += scope.tokens
+        for number in scope.groups:
+            inner = state.groups[number]
+            left += range(inner.first_scope, inner.first_scope + inner.total)
+    return [state.tokens[number] for number in sorted(found)]
 
 
 def doomed(decision: Decision, scope: int) -> bool:
@@ -197,11 +208,20 @@ def _close_group(decision: Decision, group: Group) -> None:
     timer = f"g{group.id}.join"
     if timer in decision.state.timers:
         decision.emit(TimerCleared(timer))
-    faults = group.faults if group.join is None else {}
     decision.emit(GroupClosed(group.id))
-    if faults and group.scope in decision.state.scopes:
-        decision.broken.append((group.scope, next(iter(faults.values()))))
     decision.touched.append(group.scope)
+
+
+def check_writes(decision: Decision, scope: Scope, changes: tuple[Change, ...]) -> None:
+    """What cannot be written, or would not fit the state's schema, is refused before it is recorded."""
+    if not changes:
+        return
+    written = apply_changes(scope.data, changes)
+    if isinstance(written, Failure):
+        raise NodeFault("MAPPING_ERROR", written.message, cause=written.code)
+    schema = decision.program.state_schema
+    if schema is not None and scope.id == ROOT and schema.evaluate({"output": written}) is not True:
+        raise NodeFault("STATE_SCHEMA", "the state would not fit its schema")
 
 
 def cancel_token(decision: Decision, token: Token, reason: str) -> None:
@@ -214,31 +234,45 @@ def cancel_token(decision: Decision, token: Token, reason: str) -> None:
 
 
 def arrive(decision: Decision, token: Token) -> None:
-    """At a node that waits for all of its dependencies."""
-    node = decision.node(token).rule
+    """At a node that waits for all of its dependencies. A second arrival from one of them is for the next wave."""
+    node = decision.node(token)
     loops = decision.scope(token).loops
-    counts = ",".join(f"{name}:{loops.get(name, 0)}" for name in node.enclosing_loops)
-    base = f"{node.id}@{token.scope}[{counts}]"
-    wave = 0
-    while _heard(decision, f"{base}#{wave}", token.origin):
-        wave += 1  # a second arrival from the same predecessor starts the next wave
-    instance = f"{base}#{wave}"
+    counts = ",".join(f"{name}:{loops.get(name, 0)}" for name in node.loops)
+    instance = f"{token.node}@{token.scope}[{counts}]"
     decision.emit(TokenWaiting(token.id, instance))
-    waiting = [decision.state.tokens[number] for number in decision.state.joins[instance]]
-    if {waiter.origin for waiter in waiting} >= set(node.dependencies):
-        meet(decision, node.id, instance)
+    if len(decision.state.joins[instance]) == len(node.waits_for):
+        decision.ready.append(_meet(decision, token.node, instance))
+    else:
+        decision.touched.append(token.scope)
 
 
-def meet(decision: Decision, node: str, instance: str) -> None:
-    dependencies = {name: position for position, name in enumerate(decision.program.nodes[node].rule.dependencies)}
-    state = decision.state
-    arrivals = sorted(state.joins[instance], key=lambda number: dependencies.get(state.tokens[number].origin, -1))
+def unblock(decision: Decision, scope: Scope) -> None:
+    """A named join with nothing else open in its scope can never be met: decided now, not left to a sweeper.
+
+    Of several, one that proceeds goes first, since it may lead to the others; then they go as declared.
+    """
+    if scope.joining == 0 or scope.joining < scope.open:
+        return
+    state, program = decision.state, decision.program
+    waiting = {state.tokens[number].instance: state.tokens[number].node for number in scope.tokens}
+    rules = {name: program.nodes[name].rule for name in waiting.values()}
+    instance, name = min(
+        waiting.items(), key=lambda item: (rules[item[1]].on_unreachable == "fail", program.order[item[1]], item[0])
+    )
+    missing = [other for other in rules[name].dependencies if other not in state.joins[instance]]
+    token = _meet(decision, name, instance)
+    if rules[name].on_unreachable == "proceed":
+        decision.ready.append(token)
+    else:
+        reason = f"{name} waits in vain for {', '.join(missing)}"
+        decision.failed.append((token, Fault("JOIN_UNREACHABLE", reason, name, details={"missing": missing})))
+
+
+def _meet(decision: Decision, node: str, instance: str) -> int:
+    """One token of those that wait, the first from each dependency, in declared order."""
+    waiting = decision.state.joins[instance]
+    dependencies = decision.program.nodes[node].rule.dependencies
     token = decision.new_token()
-    decision.emit(JoinMet(token, node, instance, tuple(arrivals)))
-    decision.joined.add(token)
-    decision.ready.append(token)
-
-
-def _heard(decision: Decision, instance: str, origin: str) -> bool:
-    state = decision.state
-    return any(state.tokens[number].origin == origin for number in state.joins.get(instance, ()))
+    arrivals = tuple(waiting[name][0] for name in dependencies if name in waiting)
+    decision.emit(JoinMet(token, node, instance, arrivals))
+    return token

@@ -16,8 +16,10 @@ from penstock.core.model.time import Instant
 Json: TypeAlias = Any
 
 
-def variables(state: State, token: Token, roots: frozenset[str], now: Instant) -> dict[str, Json]:
-    """The variables among `roots` that exist for `token`."""
+def variables(
+    state: State, token: Token, roots: frozenset[str], now: Instant, loops: tuple[str, ...] = ()
+) -> dict[str, Json]:
+    """The variables among `roots` that exist for `token`, which stands inside `loops`, the innermost first."""
     scope = state.scopes[token.scope]
     found = {}
     for root in roots:
@@ -26,6 +28,8 @@ def variables(state: State, token: Token, roots: frozenset[str], now: Instant) -
             found[root] = value
     if "now" in roots:
         found["now"] = now
+    if "loop" in roots:
+        found["loop"] = {"iteration": _iteration(state, scope, loops[0]) if loops else 1}
     return found
 
 
@@ -76,6 +80,12 @@ def _nodes(state: State, scope: Scope, _: Token) -> Json:
     return {**around, **scope.nodes}
 
 
+def _iteration(state: State, scope: Scope, loop: str) -> int:
+    while loop not in scope.loops and scope.group != 0:
+        scope = state.scopes[state.groups[scope.group].scope]
+    return scope.loops.get(loop, 0) + 1
+
+
 def _errors(state: State, scope: Scope, token: Token) -> Json:
     if scope.group == 0:
         return scope.errors
@@ -93,5 +103,4 @@ _VARIABLES: dict[str, Callable[[State, Scope, Token], Json]] = {
     "_branch": lambda state, scope, _: branch_variable(state, scope),
     "_branches": lambda state, _, __: state.branches,
     "_errors": _errors,
-    "loop": lambda _, scope, token: {"iteration": scope.loops.get(token.node, 0) + 1},
 }

@@ -31,7 +31,7 @@ def visit(decision: Decision, token: Token) -> None:
     """Begin. Raises `NodeFault` if the node cannot even begin."""
     node = decision.node(token)
     rule = node.rule
-    if rule.wait_for_all and not token.back and token.id not in decision.joined:
+    if token.origin in node.waits_for and not token.back and not token.instance:
         arrive(decision, token)
         return
     _check_limits(decision, token)

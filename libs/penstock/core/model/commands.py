@@ -39,6 +39,18 @@ class TaskResult(Command, frozen=True, tag="task.result"):
     metadata: dict[str, Json] = {}
 
 
+class RetryParked(Command, frozen=True, tag="parked.retry"):
+    """One more attempt, with the same idempotency key."""
+
+    token: int
+
+
+class DropParked(Command, frozen=True, tag="parked.drop"):
+    """Give it up: the node fails."""
+
+    token: int
+
+
 class FireTimer(Command, frozen=True, tag="timer.fire"):
     timer: str
 

@@ -112,6 +112,8 @@ class NodeCompleted(Event, frozen=True, tag="node.completed"):
     metadata: dict[str, Json] = {}
     compensate: CompensateRule | None = None
     input: Json | UnsetType = UNSET
+    applied: bool = True
+    """False: it came too late, or did not fit. It was done all the same, and may have to be undone."""
 
 
 class TaskFailed(Event, frozen=True, tag="task.failed"):
@@ -123,6 +125,13 @@ class TaskRetryScheduled(Event, frozen=True, tag="task.retry_scheduled"):
     token: int
     attempt: int
     due: Instant
+
+
+class TokenParked(Event, frozen=True, tag="token.parked"):
+    """Its attempts are used up; it waits for somebody to try once more or to give it up."""
+
+    token: int
+    fault: Fault
 
 
 class NodeFailed(Event, frozen=True, tag="node.failed"):
@@ -146,6 +155,8 @@ class Branches(msgspec.Struct, frozen=True, array_like=True):
     via: str
     to: str
     count: int
+    listed: bool = False
+    """Each begins with its item; else with what the opener put out."""
 
 
 class GroupOpened(Event, frozen=True, tag="group.opened"):

@@ -21,7 +21,7 @@ from penstock.expr.evaluator import ExpressionEvaluator
 
 Json = Any
 EVALUATOR = ExpressionEvaluator()
-ANY_EVENT: msgspec.msgpack.Decoder[e.Event] = msgspec.msgpack.Decoder(Union[e.EVENTS])  # type: ignore[valid-type]  # noqa: UP007 - made of a tuple
+ANY_EVENT: msgspec.msgpack.Decoder[e.Event] = msgspec.msgpack.Decoder(Union[e.EVENTS])  # noqa: UP007 - made of a tuple
 
 
 class Drive:
@@ -97,6 +97,10 @@ class Drive:
     @property
     def outcome(self) -> str | None:
         return self.state.outcome
+
+    @property
+    def status(self) -> str:
+        return self.state.status
 
     @property
     def output(self) -> Json:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from penstock.core.graph.errors import UnknownTarget
 from penstock.core.graph.fail import delay
 from penstock.core.graph.state import Token
 from penstock.core.model import commands as c
@@ -26,12 +27,11 @@ def one(**more: Json) -> Drive:
 
 def test_without_a_retry_policy_a_failure_is_final() -> None:
     run = one().fail("a", retryable=True)
-    assert (run.outcome, run.code, run.state.status) == ("failed", "BOOM", "closed")
+    assert (run.outcome, run.code, run.status) == ("failed", "BOOM", "closed")
 
 
 def test_a_retryable_failure_is_tried_again_after_its_delay() -> None:
     run = one(retry={"max_attempts": 3, "backoff_ms": 1000}).fail("a", retryable=True)
-    assert run.outcome is None
     assert run.open() == []
     run.advance(0.9)
     assert run.open() == []
@@ -88,7 +88,7 @@ def test_jitter_stays_within_its_share_and_is_the_same_on_replay() -> None:
 def test_a_result_that_is_not_for_this_attempt_changes_nothing(change: dict[str, Json]) -> None:
     run = one()
     task_ = run.open()[0]
-    given = {"token": task_.token, "attempt": task_.attempt, "nonce": task_.nonce} | change
+    given: dict[str, Json] = {"token": task_.token, "attempt": task_.attempt, "nonce": task_.nonce} | change
     run.send(c.TaskResult(**given, status="completed", output="forged"))
     assert run.outcome is None
     assert run.kinds()[-1] == "result.ignored"
@@ -154,19 +154,19 @@ def test_the_error_is_dropped_at_the_next_success() -> None:
 def test_an_uncaught_failure_ends_everything_else_and_waits_for_what_runs() -> None:
     run = Drive(graph("a", "b", "c", transitions=[])).start()
     run.fail("a")
-    assert (run.outcome, run.state.status) == ("failed", "running")
+    assert (run.outcome, run.status) == ("failed", "running")
     run.complete("b", "late")
     assert "result.ignored" not in run.kinds()
     run.complete("c", "late too")
-    assert (run.state.status, run.code) == ("closed", "BOOM")
+    assert (run.status, run.code) == ("closed", "BOOM")
 
 
 def test_what_does_not_answer_within_the_grace_is_forced() -> None:
     run = Drive(graph("a", "b", transitions=[])).start().fail("a")
     run.advance(29)
-    assert run.state.status == "running"
+    assert run.status == "running"
     run.advance(2)
-    assert run.state.status == "closed"
+    assert run.status == "closed"
 
 
 def test_a_run_that_goes_round_for_ever_meets_its_hop_limit() -> None:
@@ -192,3 +192,31 @@ def test_a_long_decision_yields_and_goes_on() -> None:
     run = Drive(graph(*nodes, transitions=ways), "x").start()
     assert run.outcome == "completed"
     assert run.kinds().count("run.yielded") == 2
+
+
+def parked() -> Drive:
+    return one(on_exhausted="park").fail("a")
+
+
+def test_a_parked_token_waits_and_raises_an_incident() -> None:
+    run = parked()
+    assert (run.outcome, run.open(), run.kinds()[-1]) == (None, [], "incident.raised")
+
+
+def test_a_parked_token_is_tried_once_more_under_the_same_key() -> None:
+    run = parked()
+    run.send(c.RetryParked(1))
+    (again,) = run.open()
+    assert (again.attempt, again.idempotency_key) == (2, "t1")
+    assert run.complete("a", "fine").output == "fine"
+
+
+def test_a_dropped_token_fails_its_node() -> None:
+    run = parked().send(c.DropParked(1))
+    assert (run.outcome, run.code) == ("failed", "BOOM")
+
+
+def test_only_a_parked_token_can_be_retried_or_dropped() -> None:
+    run = one()
+    with pytest.raises(UnknownTarget):
+        run.send(c.RetryParked(1))
