@@ -14,6 +14,7 @@ from penstock.embedded.nats import NatsServer
 from penstock.fabric.errors import (
     LogBroken,
     PermissionDenied,
+    RequestRefused,
     ServerTooOld,
     StorageFull,
     TooLarge,
@@ -23,6 +24,7 @@ from penstock.fabric.errors import (
 from penstock.fabric.jetstream import connection as connections
 from penstock.fabric.jetstream.bucket import Bucket
 from penstock.fabric.jetstream.connection import Connection
+from penstock.fabric.jetstream.consumers import ConsumerSpec, create_consumer
 from penstock.fabric.jetstream.purge import purge
 from penstock.fabric.jetstream.topology import JetStreamTopology
 from penstock.fabric.naming import Names
@@ -319,3 +321,16 @@ async def test_a_wrong_password_is_a_typed_error_without_the_password(tmp_path: 
         assert "wrong" not in str(caught.value)
     finally:
         server.stop()
+
+
+async def test_a_foreign_consumer_on_a_shards_queue_is_a_typed_error_and_not_a_spin(rig: Rig) -> None:
+    assert rig.connection is not None
+    stream = rig.names.command_stream(0)
+    spec = ConsumerSpec(name="foreign", durable_name="foreign")
+    await create_consumer(rig.connection, stream, spec)
+    with pytest.raises(RequestRefused) as caught:
+        await rig.owners.fence(0, 1)
+    assert caught.value.attributes["number"] in {10099, 10100}
+    other = await rig.owners.fence(1, 1)
+    await other.commands.stop()
+    await other.fired.stop()

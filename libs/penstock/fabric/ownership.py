@@ -94,14 +94,20 @@ class Ownership:
         self._announced = before
 
     async def place(self) -> None:
-        """Put every shard where it belongs."""
+        """Put every shard where it belongs. One that cannot be placed does not hold up the others."""
         if not self.is_current():
             await self._forget(self._held.values())
             return
         living = await self._owners.members()
         tenures = await self._owners.tenures()
+        errors: list[FabricError] = []
         for shard in range(self._shards):
-            await self._place(shard, tenures.get(shard, VACANT), living)
+            try:
+                await self._place(shard, tenures.get(shard, VACANT), living)
+            except FabricError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     async def _every_beat(self, act: Callable[[], Awaitable[None]]) -> None:
         while True:

@@ -106,11 +106,13 @@ class Connection:
 
     async def _on_error(self, error: Exception) -> None:
         text = str(error).lower()
-        if "permissions violation" in text or "authorization" in text or "authentication" in text:
+        connecting = self._ticker is None
+        if "permissions violation" in text or (connecting and "auth" in text):
             self.denied = str(error)
 
     async def _on_disconnected(self) -> None:
         """No answer will come over a connection that is gone."""
+        self.denied = None
         self._fail_pending()
 
     async def _on_reconnected(self) -> None:

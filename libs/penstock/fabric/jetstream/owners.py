@@ -26,6 +26,7 @@ from penstock.fabric.jetstream.pull import Pull
 from penstock.fabric.jetstream.replies import (
     OVERLAPPING_WORK_QUEUE_CONSUMER,
     SECOND_WORK_QUEUE_CONSUMER,
+    Refusal,
     Refused,
 )
 from penstock.fabric.naming import token
@@ -35,6 +36,7 @@ _CONSUMER = "own_"
 _ACK_WAIT = 300
 """Long: what a living owner holds must not come twice, and a dead one's is freed by the fence, not by time."""
 _MAX_PENDING = 100_000
+_FENCE_TRIES = 10
 _TAKEN = frozenset({SECOND_WORK_QUEUE_CONSUMER, OVERLAPPING_WORK_QUEUE_CONSUMER})
 
 
@@ -105,7 +107,8 @@ class JetStreamOwners:
             ack_wait=_ACK_WAIT * NANOSECONDS,
             max_ack_pending=_MAX_PENDING,
         )
-        while True:
+        blocked = Refused(Refusal(), stream)
+        for _ in range(_FENCE_TRIES):
             for name in await consumer_names(self._connection, stream):
                 other = _epoch(name)
                 if other is not None and other > epoch:
@@ -115,10 +118,13 @@ class JetStreamOwners:
             try:
                 await create_consumer(self._connection, stream, spec)
             except Refused as refused:
-                if refused.number in _TAKEN:
-                    continue  # someone of another epoch was quicker: look again who
-                raise refused.as_error() from refused
-            return
+                if refused.number not in _TAKEN:
+                    raise refused.as_error() from refused
+                blocked = refused  # someone of another epoch was quicker: look again who
+            else:
+                return
+        # Not one of ours: a consumer that somebody else made stands on the work queue.
+        raise blocked.as_error()
 
 
 def _name(epoch: int) -> str:
