@@ -27,10 +27,7 @@ run: $(READY) ## start the whole stack on embedded servers (ARGS="--durability p
 	@$(BIN)/penstock dev $(ARGS)
 
 test: $(READY) ## all tests, on real servers from wheels (ARGS="tests/unit -k config")
-	$(BIN)/coverage erase
-	$(BIN)/pytest $(ARGS)
-	$(BIN)/coverage combine --quiet
-	$(BIN)/coverage report --skip-covered --skip-empty
+	$(BIN)/pytest --cov --cov-report=term:skip-covered $(ARGS)
 
 check: $(READY) gen-check ## ruff, mypy strict, import-linter, buf lint, generated code unchanged
 	$(BIN)/ruff check .

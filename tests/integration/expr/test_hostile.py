@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,16 @@ async def test_hostile_lua(scripts: Scripts, source: str, expected: Any, canary:
     await is_harmless(scripts, "lua", source, expected, canary)
 
 
+@pytest.fixture
+def untraced() -> Iterator[None]:
+    """Ale runs in this process: what is timed must not be slowed down by the measuring of coverage."""
+    tracer = sys.gettrace()
+    sys.settrace(None)
+    yield
+    sys.settrace(tracer)
+
+
+@pytest.mark.usefixtures("untraced")
 @pytest.mark.parametrize(("source", "expected"), ALE.values(), ids=ALE)
 async def test_hostile_ale(scripts: Scripts, source: str, expected: Any, canary: Path) -> None:  # noqa: ANN401 - as above
     await is_harmless(scripts, "ale", source, expected, canary)
