@@ -156,7 +156,7 @@ async def scripts(context_bytes: int) -> list[bool]:
 
 
 def idle_worker(private: list[float], resident: list[float]) -> bool:
-    conditions = {"resident": round(middle(resident), 3), "workers": len(private)}
+    conditions: dict[str, Json] = {"resident": round(middle(resident), 3), "workers": len(private)}
     return report("expr.idle_worker", middle(private), "MB", target=15, at_least=False, **conditions)
 
 

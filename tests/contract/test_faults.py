@@ -334,3 +334,13 @@ async def test_a_foreign_consumer_on_a_shards_queue_is_a_typed_error_and_not_a_s
     other = await rig.owners.fence(1, 1)
     await other.commands.stop()
     await other.fired.stop()
+
+
+async def test_nothing_is_kept_for_a_run_that_rests(rig: Rig) -> None:
+    connection = rig.connection
+    assert connection is not None
+    keys = [rig.run_in(0) for _ in range(500)]
+    await rig.log.append_many([commit(key) for key in keys])
+    await rig.tasks.publish_many([Task("acme", "mail", f"{key.run}-1", b"work") for key in keys])
+    await rig.log.lasts(keys)
+    assert (connection._pending, connection._collecting, connection.after_reconnect) == ({}, {}, set())

@@ -28,9 +28,11 @@ def show(
     if output is Format.JSON:
         print_json([setting._asdict() for setting in settings])
         return
-    from rich.table import Table  # noqa: PLC0415 - slow to import
+    from rich.table import Column, Table  # noqa: PLC0415 - slow to import
 
-    table = Table("setting", "value", "source", box=None, pad_edge=False)
+    table = Table(
+        "setting", Column("value", overflow="fold"), Column("source", overflow="fold"), box=None, pad_edge=False
+    )
     for key, value, source in settings:
         table.add_row(key, str(value), source, style=None if source == "default" else "bold")
     data_console().print(table)
