@@ -161,9 +161,9 @@ def idle_worker(private: list[float], resident: list[float]) -> bool:
 
 
 def figure(bench: str, rounds: list[float], target: float, **conditions: Json) -> bool:
-    """The best round is the figure; the middle one beside it says how busy the machine was."""
-    conditions["median"] = round(middle(rounds), 3)
-    return report(bench, min(rounds), "µs", target=target, at_least=False, **conditions)
+    """The middle round is the figure; the best one beside it says how busy the machine was."""
+    conditions["best"] = round(min(rounds), 3)
+    return report(bench, middle(rounds), "µs", target=target, at_least=False, **conditions)
 
 
 def per_call(call: Callable[[], object], number: int = 2000) -> list[float]:
