@@ -2,31 +2,83 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
-from penstock.core.graph.decision import Decision
+from penstock.core.graph.backoff import delay
+from penstock.core.graph.decision import TASK_MARGIN, Decision
 from penstock.core.graph.state import Done
-from penstock.core.model.events import CompensationEnded, CompensationStarted, Fault
+from penstock.core.model.events import (
+    CompensationEnded,
+    CompensationRetryScheduled,
+    CompensationSkipped,
+    CompensationStarted,
+    Fault,
+    IncidentRaised,
+    TimerCleared,
+)
+from penstock.core.model.graph import CompensateRule
+
+Reason: TypeAlias = Literal["failure", "cancel", "manual"]
+
+_REASONS: dict[str | None, Reason] = {"failed": "failure", "timed_out": "failure", "cancelled": "cancel"}
+"""By outcome."""
 
 
 def compensate_next(decision: Decision) -> bool:
-    """Start the next compensation that the outcome asks for; True while one is under way."""
+    """Start the next compensation that is asked for; True while one is under way."""
     state = decision.state
-    if any(done.status == "running" for done in state.undo):
+    if any(done.status in {"running", "retrying"} for done in state.undo):
         return True
-    reason: Literal["failure", "cancel", ""] = {"failed": "failure", "timed_out": "failure", "cancelled": "cancel"}.get(
-        state.outcome or "", ""
-    )  # type: ignore[assignment]
+    reason = state.undoing or _REASONS.get(state.outcome)
+    if reason is None:
+        return False
+    for token, flight in sorted(state.flights.items(), reverse=True):
+        if reason not in flight.rule.on or flight.skipped:
+            continue
+        if flight.rule.on_unknown == "run":
+            _start(decision, token, flight.rule, 1)
+            return True
+        decision.emit(CompensationSkipped(token, "whether it was done is not known"))
     for done in reversed(state.undo):
         if done.status == "due" and reason in done.rule.on:
-            decision.emit(CompensationStarted(done.token))
+            _start(decision, done.token, done.rule, 1)
             return True
     return False
 
 
 def end_compensation(decision: Decision, done: Done, fault: Fault | None) -> None:
     """Tried again by its own policy; a failure is recorded and the rest goes on."""
-    if fault is not None and fault.retryable and done.attempt < done.rule.retry.max_attempts:
-        decision.emit(CompensationStarted(done.token, done.attempt + 1))
-        return
-    decision.emit(CompensationEnded(done.token, fault))
+    _clear_timer(decision, done)
+    if fault is None:
+        decision.emit(CompensationEnded(done.token))
+    elif fault.retryable and done.attempt < done.rule.retry.max_attempts:
+        due = decision.in_ms(delay(done.rule.retry, done.token, done.attempt))
+        decision.emit(CompensationRetryScheduled(done.token, done.attempt + 1, due))
+        decision.set_timer(due, "undo_retry", undo=done)
+    else:
+        decision.emit(CompensationEnded(done.token, fault))
+        decision.emit(IncidentRaised(fault, done.token))
+
+
+def retry_compensation(decision: Decision, done: Done) -> None:
+    _start(decision, done.token, done.rule, done.attempt + 1)
+
+
+def stop_compensation(decision: Decision) -> None:
+    """Somebody will have it so: nothing more is undone."""
+    for done in decision.state.undo:
+        if done.status in {"due", "running", "retrying"}:
+            _clear_timer(decision, done)
+            decision.emit(CompensationSkipped(done.token, "stopped by force"))
+
+
+def _start(decision: Decision, token: int, rule: CompensateRule, attempt: int) -> None:
+    decision.emit(CompensationStarted(token, attempt))
+    if rule.timeout is not None:
+        done = next(done for done in decision.state.undo if done.token == token)
+        decision.set_timer(decision.in_ms(rule.timeout + TASK_MARGIN), "undo", undo=done)
+
+
+def _clear_timer(decision: Decision, done: Done) -> None:
+    for name in [name for name, timer in decision.state.timers.items() if timer.undo == done.token]:
+        decision.emit(TimerCleared(name))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from penstock.core.graph.decision import Decision, NodeFault
+import msgspec
+
+from penstock.core.graph.decision import Decision
+from penstock.core.graph.fault import NodeFault
+from penstock.core.graph.memo import memo_key
 from penstock.core.graph.route import route
 from penstock.core.graph.state import Token
-from penstock.core.graph.synchronize import check_writes
-from penstock.core.graph.view import variables
-from penstock.core.model.evaluate import Change, Failure
+from penstock.core.graph.synchronize import UNDO_CHILD, check_writes
+from penstock.core.model.evaluate import Change
 from penstock.core.model.events import NodeCompleted, TokenConsumed
 
 Json: TypeAlias = Any
@@ -24,7 +27,8 @@ def complete(
     metadata: dict[str, Json] | None = None,
 ) -> None:
     """Record the output and move on. Raises `NodeFault`; what was done stands all the same, and can be undone."""
-    undo = decision.node(token).rule.compensate
+    rule = decision.node(token).rule
+    undo = rule.compensate or (UNDO_CHILD if rule.behaviour == "workflow" else None)
     if token.abandoned:
         decision.emit(NodeCompleted(token.id, output, (), metadata or {}, undo, applied=False))
         decision.emit(TokenConsumed(token.id))
@@ -32,10 +36,12 @@ def complete(
         return
     try:
         changes = _changes(decision, token, output)
+        size = _size(decision, output)
     except NodeFault:
         decision.emit(NodeCompleted(token.id, output, (), metadata or {}, undo, applied=False))
         raise
-    decision.emit(NodeCompleted(token.id, output, changes, metadata or {}, undo))
+    memo = memo_key(rule, token.given) if rule.memoize else ""
+    decision.emit(NodeCompleted(token.id, output, changes, metadata or {}, undo, bytes=size, memo=memo))
     scope = token.scope
     route(decision, token, next_nodes)
     decision.touched.append(scope)
@@ -44,13 +50,21 @@ def complete(
 def _changes(decision: Decision, token: Token, output: Json) -> tuple[Change, ...]:
     """Output schema, output mapping, state schema, before anything is stored: what does not fit is refused whole."""
     node = decision.node(token)
-    if node.output_schema is not None and node.output_schema.evaluate({"output": output}) is not True:
+    if node.output_schema is not None and not decision.fits(node.output_schema, output):
         raise NodeFault("OUTPUT_SCHEMA", f"the output of {token.node} does not fit its schema")
     if node.output is None:
         return ()
-    seen = variables(decision.state, token, node.output_roots, decision.now, node.loops) | {"output": output}
-    changes = node.output.evaluate(seen)
-    if isinstance(changes, Failure):
-        raise NodeFault("MAPPING_ERROR", changes.message, cause=changes.code)
+    changes: tuple[Change, ...] = decision.value(node.output, token, "MAPPING_ERROR", output=output)
     check_writes(decision, decision.scope(token), changes)
     return changes
+
+
+def _size(decision: Decision, output: Json) -> int:
+    """Only where the run's bytes are counted."""
+    limit = decision.program.graph.limits.max_bytes
+    if limit is None:
+        return 0
+    size = len(msgspec.json.encode(output))
+    if decision.state.bytes + size > limit:
+        raise NodeFault("LIMIT_MAX_BYTES", f"more than {limit} bytes of output", limit=limit)
+    return size

@@ -10,32 +10,31 @@ from collections import deque
 from typing import Any, TypeAlias
 
 from penstock.core.graph.evolve import evolve
-from penstock.core.graph.program import Expression, Node, Program, Test
-from penstock.core.graph.state import Scope, State, Token
+from penstock.core.graph.fault import NodeFault
+from penstock.core.graph.program import NO_VERDICTS, Expression, Node, Program, Test
+from penstock.core.graph.reference import load
+from penstock.core.graph.state import Done, Scope, State, Token
 from penstock.core.graph.view import variables
-from penstock.core.model.evaluate import Failure
+from penstock.core.model.decider import NO_FACTS, Facts, Memo
+from penstock.core.model.evaluate import Failure, Verdicts
 from penstock.core.model.events import Event, Fault, Purpose, TimerCleared, TimerSet
 from penstock.core.model.time import Instant
 
 Json: TypeAlias = Any
 
 
-class NodeFault(Exception):
-    """The node just completed, or about to run, fails: routing, schema, mapping or limit."""
-
-    def __init__(self, code: str, message: str, *, retryable: bool = False, **details: Json) -> None:
-        super().__init__(code)
-        self.code, self.message, self.retryable, self.details = code, message, retryable, details
-
-    def fault(self, token: Token) -> Fault:
-        return Fault(self.code, self.message, token.node, token.attempt, self.retryable, self.details)
+TASK_MARGIN = 5_000
+"""How much longer than the worker the run itself waits, in milliseconds."""
 
 
 class Decision:
-    def __init__(self, program: Program, state: State, now: Instant) -> None:
+    def __init__(self, program: Program, state: State, now: Instant, facts: Facts = NO_FACTS) -> None:
         self.program = program
         self.state = state
         self.now = now
+        self.facts = facts
+        self.memos: set[str] = set()
+        """Keys that have to be looked up before this can be decided."""
         self.events: list[Event] = []
         self.ready: deque[int] = deque()
         """Tokens that stand on a node and have not begun it."""
@@ -65,26 +64,50 @@ class Decision:
 
     # -- expressions
 
-    def value(self, expression: Expression, token: Token, code: str) -> Json:
-        found = expression.evaluate(variables(self.state, token, expression.roots, self.now, self.node(token).loops))
-        return self._unwrap(found, code)
+    def value(self, expression: Expression, token: Token, code: str, **more: Json) -> Json:
+        """`more` are variables beside those that the token sees."""
+        return self.unwrap(expression.evaluate(self.seen(expression, token, more)), code)
 
-    def test(self, test: Test, token: Token) -> bool:
-        verdict = test.evaluate(variables(self.state, token, test.roots, self.now, self.node(token).loops))
-        return bool(self._unwrap(verdict, "CONDITION_ERROR"))
+    def test(self, test: Test, token: Token, verdicts: Verdicts = NO_VERDICTS) -> bool:
+        return bool(self.unwrap(test.evaluate(self.seen(test, token, {}), verdicts), "CONDITION_ERROR"))
 
-    def _unwrap(self, found: Json | Failure, code: str) -> Json:
+    def seen(self, expression: Expression | Test, token: Token, more: dict[str, Json]) -> dict[str, Json]:
+        found = variables(self.state, token, expression.roots, self.now, self.node(token).loops) | more
+        return self.loaded(expression, found)
+
+    def loaded(self, expression: Expression | Test, found: dict[str, Json]) -> dict[str, Json]:
+        """With references replaced by what they stand for, wherever the expression reads into it."""
+        if not self.state.blobs:
+            return found
+        return load(found, expression.compiled.reads, self.facts.blobs, whole=not expression.plain)
+
+    def fits(self, schema: Test | None, value: Json) -> bool:
+        return schema is None or schema.evaluate(self.loaded(schema, {"output": value})) is True
+
+    def unwrap(self, found: Json | Failure, code: str) -> Json:
         if isinstance(found, Failure):
-            raise NodeFault(code, found.message, cause=found.code, **found.details)
+            raise NodeFault(code, found.message, **{**found.details, "cause": found.code})
         return found
+
+    def recall(self, key: str) -> Memo | None:
+        """What the same work put out before, if it is known; the decision is made again once it is looked up."""
+        if key not in self.facts.memos:
+            self.memos.add(key)
+            return None
+        return self.facts.memos[key]
 
     # -- timers
 
-    def set_timer(self, due: Instant, purpose: Purpose, *, token: Token | None = None, group: int = 0) -> str:
-        owner = f"t{token.id}.{token.attempt}" if token else f"g{group}" if group else "run"
-        name = f"{owner}.{purpose}"
-        self.emit(TimerSet(name, due, purpose, token.id if token else 0, group))
-        return name
+    def set_timer(
+        self, due: Instant, purpose: Purpose, *, token: Token | None = None, group: int = 0, undo: Done | None = None
+    ) -> None:
+        if undo is not None:
+            self.emit(TimerSet(f"u{undo.token}.{undo.attempt}.{purpose}", due, purpose, undo=undo.token))
+        elif token is not None:
+            self.emit(TimerSet(f"t{token.id}.{token.attempt}.{purpose}", due, purpose, token.id))
+        else:
+            owner = f"g{group}" if group else "run"
+            self.emit(TimerSet(f"{owner}.{purpose}", due, purpose, group=group))
 
     def clear_timers(self, token: Token, *, keep: Purpose | None = None) -> None:
         for name in tuple(token.timers):

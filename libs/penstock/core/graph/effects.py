@@ -1,32 +1,47 @@
 """What a run waits for, told from its state alone.
 
 `outstanding` lists everything at any moment; the effects of a commit are those of its events, and always among
-them. Publishing one twice is harmless: its id is the thing's own.
+them, but for what only tells somebody to stop. Publishing one twice is harmless: its id is the thing's own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
+
+from penstock.core.graph.evolve import fault_json, undo_of
 from penstock.core.graph.program import Program
 from penstock.core.graph.state import Done, State, Token
 from penstock.core.model import effects as f
 from penstock.core.model import events as e
+from penstock.core.model.time import MILLISECOND, Instant
+
+CONDITIONS = "conditions"
+"""The queue, and the type of task, of conditions that run user code."""
 
 
-def nonce(state: State, token: int, attempt: int, *, undo: bool = False) -> str:
+def nonce(state: State, token: int, attempt: int, purpose: Literal["node", "undo", "route"] = "node") -> str:
     """A result must carry it: nobody who did not get the task can answer it."""
-    return sha256(f"{state.seed}:{token}:{attempt}:{undo}".encode()).hexdigest()[:16]
+    return sha256(f"{state.seed}:{token}:{attempt}:{purpose}".encode()).hexdigest()[:16]
 
 
 def outstanding(program: Program, state: State) -> list[f.Effect]:
     found: list[f.Effect] = []
-    if not state.paused:
-        found += filter(None, (_of_token(program, state, token) for token in state.tokens.values()))
+    for token in state.tokens.values():
+        found += _of_token(program, state, token)
     found += [f.ArmTimer(name, timer.due) for name, timer in state.timers.items()]
     found += [_compensation(state, done) for done in state.undo if done.status == "running"]
+    if state.yielded:
+        found.append(f.ContinueRun())
+    if state.paused:
+        found += [f.TellChild(child, "pause") for child in state.children]
+    if state.outcome == "completed":
+        found += _completed(program, state, None)
+    if state.phase == "closed":
+        found += _closed(program, state, None)
     return found
 
 
@@ -35,52 +50,92 @@ def effects(program: Program, state: State, events: Iterable[e.Event]) -> list[f
     found: list[f.Effect] = []
     for event in events:
         caused = _CAUSED.get(type(event))
-        if caused is not None and (effect := caused(program, state, event)) is not None:
-            found.append(effect)
+        if caused is not None:
+            found += caused(program, state, event)
     return found
 
 
 def _begun(
-    program: Program, state: State, event: e.NodeDispatched | e.ApprovalRequested | e.ChildStarted
-) -> f.Effect | None:
+    program: Program, state: State, event: e.NodeDispatched | e.ApprovalRequested | e.ChildStarted | e.RoutingAsked
+) -> Iterable[f.Effect]:
     token = state.tokens.get(event.token)
-    return None if token is None else _of_token(program, state, token)
+    return () if token is None else _of_token(program, state, token)
 
 
-def _armed(_: Program, state: State, event: e.TimerSet) -> f.Effect | None:
-    return f.ArmTimer(event.timer, event.due) if event.timer in state.timers else None
+def _escalated(program: Program, state: State, event: e.ApprovalEscalated) -> Iterable[f.Effect]:
+    token = state.tokens.get(state.approvals.get(event.approval, 0))
+    return () if token is None else _of_token(program, state, token)
 
 
-def _dropped(_: Program, __: State, event: e.TimerCleared) -> f.Effect:
-    return f.DropTimer(event.timer)
+def _armed(_: Program, state: State, event: e.TimerSet) -> Iterable[f.Effect]:
+    return (f.ArmTimer(event.timer, event.due),) if event.timer in state.timers else ()
 
 
-def _undoing(_: Program, state: State, event: e.CompensationStarted) -> f.Effect:
-    return next(_compensation(state, done) for done in state.undo if done.token == event.token)
+def _dropped(_: Program, __: State, event: e.TimerCleared) -> Iterable[f.Effect]:
+    return (f.DropTimer(event.timer),)
 
 
-def _told(program: Program, state: State, event: e.TokenAbandoned) -> f.Effect | None:
-    token = state.tokens.get(event.token)
-    if token is None:
-        return None
-    if token.status == "child":
-        return f.CancelChild(token.handle)
-    return f.CancelTask(token.id, token.attempt, program.nodes[token.node].rule.queue)
+def _undoing(_: Program, state: State, event: e.CompensationStarted) -> Iterable[f.Effect]:
+    done = undo_of(state, event.token)
+    return () if done is None or done.status != "running" else (_compensation(state, done),)
 
 
-def _yielded(_: Program, __: State, ___: e.RunYielded) -> f.Effect:
-    return f.ContinueRun()
+def _task_stopped(_: Program, __: State, event: e.TaskCancelled) -> Iterable[f.Effect]:
+    return (f.CancelTask(event.token, event.attempt, event.queue),)
 
 
-def _closed(_: Program, state: State, __: e.RunClosed) -> f.Effect | None:
-    return f.ReportOutcome(state.parent, state.outcome or "", state.output) if state.parent else None
+def _child_stopped(_: Program, __: State, event: e.ChildCancelled) -> Iterable[f.Effect]:
+    return (f.TellChild(event.child, "cancel"),)
 
 
-def _of_token(program: Program, state: State, token: Token) -> f.Effect | None:
+def _withdrawn(_: Program, __: State, event: e.ApprovalWithdrawn) -> Iterable[f.Effect]:
+    return (f.WithdrawApproval(event.approval),)
+
+
+def _exhausted(_: Program, __: State, event: e.TaskExhausted) -> Iterable[f.Effect]:
+    return (f.KeepDeadLetter(event.token, event.attempt, event.node, event.queue, event.fault, event.parked),)
+
+
+def _remembered(_: Program, __: State, event: e.NodeCompleted) -> Iterable[f.Effect]:
+    return (f.SaveMemo(event.memo, event.output),) if event.memo else ()
+
+
+def _paused(_: Program, state: State, __: e.RunPaused) -> Iterable[f.Effect]:
+    return [f.TellChild(child, "pause") for child in state.children] if state.paused else ()
+
+
+def _resumed(_: Program, state: State, __: e.RunResumed) -> Iterable[f.Effect]:
+    return () if state.paused else [f.TellChild(child, "resume") for child in state.children]
+
+
+def _yielded(_: Program, __: State, ___: e.RunYielded) -> Iterable[f.Effect]:
+    return (f.ContinueRun(),)
+
+
+def _completed(_: Program, state: State, __: e.RunCompleted | None) -> Iterable[f.Effect]:
+    if state.artifacts:
+        yield f.CommitArtifacts(tuple(state.artifacts.values()))
+    if state.parent:
+        yield f.ReportOutcome(state.parent, "completed", state.output)
+
+
+def _closed(_: Program, state: State, __: e.RunClosed | None) -> Iterable[f.Effect]:
+    """A parent hears of a failure when everything is undone; of success, when it is known."""
+    if state.parent and state.outcome is not None and state.outcome != "completed":
+        yield f.ReportOutcome(state.parent, state.outcome, fault=state.fault)
+    if state.parent and state.undone:
+        yield f.ReportCompensation(state.parent, state.undo_fault)
+
+
+def _of_token(program: Program, state: State, token: Token) -> Iterable[f.Effect]:
+    begin = _WAITS.get(token.status)
+    return () if begin is None else begin(program, state, token)
+
+
+def _task(program: Program, state: State, token: Token) -> Iterable[f.Effect]:
     rule = program.nodes[token.node].rule
-    given = token.input if token.mapped else token.payload
-    if token.status == "running":
-        return f.DispatchTask(
+    return (
+        f.DispatchTask(
             token=token.id,
             attempt=token.attempt,
             nonce=nonce(state, token.id, token.attempt),
@@ -88,51 +143,121 @@ def _of_token(program: Program, state: State, token: Token) -> f.Effect | None:
             kind=rule.type,
             queue=rule.queue,
             config=rule.config,
-            input=given,
-            idempotency_key=f"t{token.id}",
+            input=token.given,
+            idempotency_key=f"{state.run}.{token.id}",
             timeout=rule.timeout,
             claim=rule.claim,
-        )
-    if token.status == "deciding":
-        human = rule.human
-        timer = state.timers.get(f"t{token.id}.{token.attempt}.approval")
-        return f.AskApproval(
+        ),
+    )
+
+
+def _question(_: Program, state: State, token: Token) -> Iterable[f.Effect]:
+    asked = token.question
+    if asked is None:
+        return ()
+    return (
+        f.DispatchTask(
+            token=token.id,
+            attempt=asked.number,
+            nonce=nonce(state, token.id, asked.number, "route"),
+            node=token.node,
+            kind=CONDITIONS,
+            queue=CONDITIONS,
+            config={"programs": msgspec.to_builtins(asked.programs)},
+            input=asked.seen,
+            idempotency_key=f"{state.run}.{token.id}.route",
+            timeout=sum(program.timeout_ms for program in asked.programs),
+            purpose="route",
+        ),
+    )
+
+
+def _approval(program: Program, state: State, token: Token) -> Iterable[f.Effect]:
+    human = program.nodes[token.node].rule.human
+    timer = state.timers.get(f"t{token.id}.{token.attempt}.approval")
+    asked: tuple[str, ...] = ()
+    if human is not None:
+        asked = human.escalate_to if token.attempt else human.approvers
+    return (
+        f.AskApproval(
+            token.handle, token.node, token.given, asked, timer.due if timer else None, human.form if human else None
+        ),
+    )
+
+
+def _child(program: Program, state: State, token: Token) -> Iterable[f.Effect]:
+    child = program.nodes[token.node].rule.child
+    if child is None:
+        return ()
+    deadlines = [timer.due for name, timer in state.timers.items() if name == "run.run_deadline"]
+    if child.timeout is not None:
+        deadlines.append(Instant(token.since + child.timeout * MILLISECOND))
+    return (
+        f.StartChild(
             token.handle,
-            token.node,
-            given,
-            human.approvers if human else (),
-            timer.due if timer else None,
-            human.form if human else None,
-        )
-    if token.status == "child" and rule.child is not None:
-        return f.StartChild(token.handle, rule.child.workflow, rule.child.version, given)
-    return None
+            child.workflow,
+            child.version,
+            token.given,
+            state.depth + 1,
+            min(deadlines, default=None),
+            (*state.inherited.values(), *state.artifacts.values()) if child.inherit_artifacts else (),
+        ),
+    )
 
 
-def _compensation(state: State, done: Done) -> f.DispatchTask:
+def _parked(program: Program, _: State, token: Token) -> Iterable[f.Effect]:
+    rule = program.nodes[token.node].rule
+    if token.fault is None:
+        return ()
+    return (f.KeepDeadLetter(token.id, token.attempt, token.node, rule.queue, token.fault, parked=True),)
+
+
+def _compensation(state: State, done: Done) -> f.Effect:
+    if done.child:
+        return f.TellChild(done.child, "compensate", state.undoing or state.outcome or "")
+    fault = None if state.fault is None else fault_json(state.fault)
+    reason = state.undoing or state.outcome
     return f.DispatchTask(
         token=done.token,
         attempt=done.attempt,
-        nonce=nonce(state, done.token, done.attempt, undo=True),
+        nonce=nonce(state, done.token, done.attempt, "undo"),
         node=done.node,
         kind=done.rule.type,
         queue=done.rule.queue,
         config=done.rule.config,
-        input={"input": done.input, "output": done.output, "reason": state.outcome, "error": state.fault},
-        idempotency_key=f"t{done.token}.undo",
+        input={"input": done.input, "output": done.output, "reason": reason, "error": fault},
+        idempotency_key=f"{state.run}.{done.token}.undo",
         timeout=done.rule.timeout,
-        compensates=True,
+        purpose="undo",
     )
 
 
-_CAUSED: dict[type[e.Event], Callable[[Program, State, Any], f.Effect | None]] = {
+_WAITS: dict[str, Callable[[Program, State, Token], Iterable[f.Effect]]] = {
+    "running": _task,
+    "routing": _question,
+    "deciding": _approval,
+    "child": _child,
+    "parked": _parked,
+}
+"""What a token waits for, by its status."""
+
+_CAUSED: dict[type[e.Event], Callable[[Program, State, Any], Iterable[f.Effect]]] = {
     e.NodeDispatched: _begun,
+    e.NodeCompleted: _remembered,
     e.ApprovalRequested: _begun,
+    e.ApprovalEscalated: _escalated,
+    e.ApprovalWithdrawn: _withdrawn,
     e.ChildStarted: _begun,
+    e.ChildCancelled: _child_stopped,
+    e.RoutingAsked: _begun,
+    e.TaskCancelled: _task_stopped,
+    e.TaskExhausted: _exhausted,
     e.TimerSet: _armed,
     e.TimerCleared: _dropped,
     e.CompensationStarted: _undoing,
-    e.TokenAbandoned: _told,
+    e.RunPaused: _paused,
+    e.RunResumed: _resumed,
     e.RunYielded: _yielded,
+    e.RunCompleted: _completed,
     e.RunClosed: _closed,
 }

@@ -3,6 +3,7 @@
 DomainError
 ├── IllegalTransition     the run, or the thing named, is not in a state that allows it
 ├── UnknownTarget         no such token, timer, approval or child
+├── NotStandalone         a workflow that only runs as a child
 └── SignalsFull
 """
 
@@ -33,6 +34,15 @@ class UnknownTarget(DomainError):
     """
 
     code = "UNKNOWN_TARGET"
+
+
+class NotStandalone(DomainError):
+    """{workflow} only runs as a child of another workflow.
+
+    Start the one that calls it, or take `standalone: false` out of its definition.
+    """
+
+    code = "NOT_STANDALONE"
 
 
 class SignalsFull(DomainError):

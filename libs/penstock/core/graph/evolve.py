@@ -6,16 +6,25 @@ An event that was recorded is a fact: nothing here refuses, decides or looks at 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 from msgspec import UNSET
 
-from penstock.core.graph.state import ROOT, Done, Group, Scope, Signal, State, Timer, Token
+from penstock.core.graph.state import ROOT, Done, Flight, Group, Question, Scope, Signal, State, Timer, Token
 from penstock.core.model import events as e
 from penstock.core.model.evaluate import Change, Failure, apply_changes
-from penstock.core.model.time import Instant
+from penstock.core.model.time import SECOND, Instant
 
 Json = Any
+
+REMEMBERED = 24 * 3600 * SECOND
+"""How long the id of a command that does not fence itself is kept."""
+
+CHILD = "child"
+"""The type of a compensation that is a child's own to do."""
+
+_encode = msgspec.msgpack.Encoder().encode
 
 
 def evolve(state: State, event: e.Event, at: Instant) -> None:
@@ -24,10 +33,13 @@ def evolve(state: State, event: e.Event, at: Instant) -> None:
 
 
 def _run_started(state: State, event: e.RunStarted, _: Instant) -> None:
-    state.status = "running"
+    state.phase = "open"
     state.workflow, state.graph, state.seed = event.workflow, event.graph, event.seed
     state.input, state.parent, state.depth = event.input, event.parent, event.depth
+    state.run = event.run
+    state.inherited = {artifact.name: artifact for artifact in event.artifacts}
     state.scopes[ROOT] = Scope(ROOT, data=dict(event.state))
+    _note(state, event.input)
 
 
 def _token_created(state: State, event: e.TokenCreated, at: Instant) -> None:
@@ -53,23 +65,17 @@ def _token_waiting(state: State, event: e.TokenWaiting, at: Instant) -> None:
 
 
 def _token_held(state: State, event: e.TokenHeld, _: Instant) -> None:
-    state.held.setdefault(state.tokens[event.token].node, []).append(event.token)
+    state.held.setdefault(state.tokens[event.token].node, {})[event.token] = None
 
 
 def _token_consumed(state: State, event: e.TokenConsumed, _: Instant) -> None:
     token = state.tokens[event.token]
-    if event.ends and token.scope == ROOT:
-        state.ends.append((token.node, token.output))
-    elif event.ends:
-        state.scopes[token.scope].ends[token.node] = token.output
+    if event.ends:
+        state.scopes[token.scope].ends.append((token.node, token.output))
     _remove(state, event.token)
 
 
 def _token_cancelled(state: State, event: e.TokenCancelled, _: Instant) -> None:
-    token = state.tokens[event.token]
-    if token.handle:
-        state.approvals.pop(token.handle, None)
-        state.children.pop(token.handle, None)
     _remove(state, event.token)
 
 
@@ -77,14 +83,17 @@ def _token_abandoned(state: State, event: e.TokenAbandoned, _: Instant) -> None:
     state.tokens[event.token].abandoned = True
 
 
+def _task_cancelled(state: State, event: e.TaskCancelled, _: Instant) -> None:
+    token = state.tokens[event.token]
+    if event.compensate is not None:
+        state.flights[token.id] = Flight(token.node, event.attempt, token.given, event.compensate)
+
+
 def _node_dispatched(state: State, event: e.NodeDispatched, at: Instant) -> None:
     token = state.tokens[event.token]
     _input(token, event.input)
+    _occupy(state, token)
     token.status, token.attempt, token.since = "running", event.attempt, at
-    held = state.held.get(token.node)
-    if held and token.id in held:
-        held.remove(token.id)
-    state.running[token.node] = state.running.get(token.node, 0) + (event.attempt == 1)
 
 
 def _node_completed(state: State, event: e.NodeCompleted, _: Instant) -> None:
@@ -93,16 +102,43 @@ def _node_completed(state: State, event: e.NodeCompleted, _: Instant) -> None:
     scope = state.scopes[token.scope]
     _release(state, token)
     token.output, token.fault, token.status = event.output, None, "done"
+    state.bytes += event.bytes
+    _note(state, event.output)
     if event.applied:
         scope.nodes[token.node] = {"output": event.output, "metadata": event.metadata}
         _write(scope, event.changes)
     if event.compensate is not None:
-        undo = Done(token.id, token.node, _seen(token), event.output, event.compensate)
-        state.undo.append(undo)
+        child = token.handle if event.compensate.type == CHILD else ""
+        _done(state, Done(token.id, token.node, token.given, event.output, event.compensate, child=child))
+
+
+def _node_recalled(state: State, event: e.NodeRecalled, _: Instant) -> None:
+    _input(state.tokens[event.token], event.input)
+
+
+def _routing_asked(state: State, event: e.RoutingAsked, at: Instant) -> None:
+    token = state.tokens[event.token]
+    token.status, token.since = "routing", at
+    token.question = Question(event.number, event.tier, event.programs, event.seen, event.failed)
+
+
+def _routing_answered(state: State, event: e.RoutingAnswered, _: Instant) -> None:
+    token = state.tokens[event.token]
+    token.status = "done"
+    if token.question is not None:
+        token.question.verdicts = event.verdicts
+
+
+def _artifacts_staged(state: State, event: e.ArtifactsStaged, _: Instant) -> None:
+    state.artifacts.update({artifact.name: artifact for artifact in event.artifacts})
 
 
 def _task_failed(state: State, event: e.TaskFailed, _: Instant) -> None:
-    state.tokens[event.token].fault = event.fault
+    token = state.tokens[event.token]
+    token.fault = event.fault
+    flight = state.flights.get(token.id)
+    if flight is not None and flight.attempt == token.attempt:
+        del state.flights[token.id]
 
 
 def _retry_scheduled(state: State, event: e.TaskRetryScheduled, at: Instant) -> None:
@@ -116,10 +152,23 @@ def _token_parked(state: State, event: e.TokenParked, at: Instant) -> None:
     token.status, token.fault, token.since = "parked", event.fault, at
 
 
+def _token_unparked(state: State, event: e.TokenUnparked, at: Instant) -> None:
+    token = state.tokens[event.token]
+    token.status, token.since = "ready", at
+    state.running[token.node] = state.running.get(token.node, 0) + 1
+
+
 def _node_failed(state: State, event: e.NodeFailed, _: Instant) -> None:
     token = state.tokens[event.token]
     _release(state, token)
     token.fault, token.status, token.output = event.fault, "done", None
+
+
+def _result_recorded(state: State, event: e.ResultRecorded, _: Instant) -> None:
+    flight = state.flights.pop(event.token)
+    if event.fault is None:
+        done = Done(event.token, flight.node, flight.input, event.output, flight.rule, child=flight.child)
+        _done(state, done)
 
 
 def _ignored(_: State, __: e.Event, ___: Instant) -> None:
@@ -135,7 +184,7 @@ def _group_opened(state: State, event: e.GroupOpened, at: Instant) -> None:
         opener.scope,
         opener.node,
         opener.id,
-        event.hop,
+        event.hop - 1,
         total,
         event.first_scope,
         event.first_token,
@@ -168,8 +217,10 @@ def _group_opened(state: State, event: e.GroupOpened, at: Instant) -> None:
 def _branch_arrived(state: State, event: e.BranchArrived, _: Instant) -> None:
     token = state.tokens[event.token]
     scope = state.scopes[token.scope]
-    scope.arrivals[token.node] = token.output
+    scope.arrivals.append((token.node, token.output))
     scope.arrival_hop = max(scope.arrival_hop, token.hop)
+    state.groups[scope.group].waiting += 1
+    state.emitted += 1
     _remove(state, event.token)
 
 
@@ -183,6 +234,8 @@ def _branch_closed(state: State, event: e.BranchClosed, _: Instant) -> None:
         group.outputs[scope.branch] = event.output
     elif event.fault is not None:
         group.faults[scope.branch] = event.fault
+    if scope.ends and event.status in {"arrived", "ended"}:
+        group.ends[scope.branch] = scope.ends
     group.open -= 1
     del state.scopes[event.scope]
 
@@ -207,20 +260,28 @@ def _join_failed(state: State, event: e.JoinFailed, at: Instant) -> None:
 
 def _settle(state: State, group: Group, token: Token) -> None:
     token.via, token.parent = f"join {group.name}", group.token
-    group.settled = True
-    group.outputs = {}
+    _settled(state, group)
     _add(state, token)
     state.next_token = max(state.next_token, token.id + 1)
     state.hops += 1
 
 
+def _settled(state: State, group: Group) -> None:
+    """The scope that opened it goes on; what is still open in it holds up nobody."""
+    scope = state.scopes[group.scope]
+    scope.groups.discard(group.id)
+    for _, ends in sorted(group.ends.items()):
+        scope.ends += ends
+    group.settled, group.outputs, group.ends = True, {}, {}
+    _consume_arrivals(state, group)
+
+
 def _group_closed(state: State, event: e.GroupClosed, _: Instant) -> None:
     group = state.groups.pop(event.group)
-    scope = state.scopes.get(group.scope)
-    if scope is not None:
-        scope.groups.discard(group.id)
     if group.join is None:
         state.branches[group.name] = [group.outputs.get(index) for index in range(group.total)]
+    if not group.settled:
+        _settled(state, group)
 
 
 def _join_met(state: State, event: e.JoinMet, at: Instant) -> None:
@@ -246,7 +307,7 @@ def _loop_left(state: State, event: e.LoopLeft, _: Instant) -> None:
 
 
 def _timer_set(state: State, event: e.TimerSet, _: Instant) -> None:
-    state.timers[event.timer] = Timer(event.due, event.purpose, event.token, event.group)
+    state.timers[event.timer] = Timer(event.due, event.purpose, event.token, event.group, event.undo)
     if event.token in state.tokens:
         state.tokens[event.token].timers.append(event.timer)
 
@@ -258,9 +319,24 @@ def _timer_gone(state: State, event: e.TimerCleared | e.TimerFired, _: Instant) 
         token.timers.remove(event.timer)
 
 
+def _timer_fired(state: State, event: e.TimerFired, at: Instant) -> None:
+    timer = state.timers.get(event.timer)
+    if timer is not None and timer.purpose == "retry":
+        state.tokens[timer.token].status = "ready"
+    _timer_gone(state, event, at)
+
+
 def _signal_received(state: State, event: e.SignalReceived, at: Instant) -> None:
     state.signals.append(Signal(event.signal, event.name, event.payload))
-    state.seen[event.signal] = at
+    remember(state, event.signal, at)
+    _note(state, event.payload)
+
+
+def remember(state: State, command: str, at: Instant) -> None:
+    """Its id, so that its like is known when it comes again; those of long ago are let go."""
+    while state.seen and (oldest := next(iter(state.seen.items())))[1] < at - REMEMBERED:
+        del state.seen[oldest[0]]
+    state.seen[command] = at
 
 
 def _signal_consumed(state: State, event: e.SignalConsumed, _: Instant) -> None:
@@ -276,7 +352,10 @@ def _signal_awaited(state: State, event: e.SignalAwaited, at: Instant) -> None:
 def _approval_requested(state: State, event: e.ApprovalRequested, at: Instant) -> None:
     token = state.tokens[event.token]
     _input(token, event.input)
+    _occupy(state, token)
     token.status, token.handle, token.since = "deciding", event.approval, at
+    state.consumed += not token.asked
+    token.asked = event.approval
     state.approvals[event.approval] = token.id
 
 
@@ -285,6 +364,12 @@ def _approval_decided(state: State, event: e.ApprovalDecided, _: Instant) -> Non
     token = state.approvals.pop(event.approval, 0)
     if token in state.tokens:
         state.tokens[token].handle = ""
+    _note(state, event.data)
+
+
+def _approval_escalated(state: State, event: e.ApprovalEscalated, at: Instant) -> None:
+    token = state.tokens[state.approvals[event.approval]]
+    token.attempt, token.since = token.attempt + 1, at
 
 
 def _approval_withdrawn(state: State, event: e.ApprovalWithdrawn, _: Instant) -> None:
@@ -295,25 +380,35 @@ def _approval_withdrawn(state: State, event: e.ApprovalWithdrawn, _: Instant) ->
 def _child_started(state: State, event: e.ChildStarted, at: Instant) -> None:
     token = state.tokens[event.token]
     _input(token, event.input)
+    _occupy(state, token)
     token.status, token.handle, token.since = "child", event.child, at
     token.attempt += 1
     state.children[event.child] = token.id
 
 
 def _child_ended(state: State, event: e.ChildEnded, _: Instant) -> None:
-    token = state.children.pop(event.child, 0)
-    if token in state.tokens:
-        state.tokens[token].handle = ""
+    state.children.pop(event.child, None)
+
+
+def _child_cancelled(state: State, event: e.ChildCancelled, _: Instant) -> None:
+    token = state.tokens[event.token]
+    state.flights[token.id] = Flight(token.node, token.attempt, token.given, event.compensate, event.child)
 
 
 def _paused(state: State, _: e.RunPaused, __: Instant) -> None:
     state.paused = True
-    state.status = "paused"
 
 
 def _resumed(state: State, _: e.RunResumed, __: Instant) -> None:
     state.paused = False
-    state.status = "running"
+
+
+def _yielded(state: State, _: e.RunYielded, __: Instant) -> None:
+    state.yielded = True
+
+
+def _continued(state: State, _: e.RunContinued, __: Instant) -> None:
+    state.yielded = False
 
 
 def _run_ending(state: State, event: e.RunEnding, _: Instant) -> None:
@@ -324,24 +419,55 @@ def _run_completed(state: State, event: e.RunCompleted, _: Instant) -> None:
     state.outcome, state.output = "completed", event.output
 
 
-def _run_closed(state: State, _: e.RunClosed, __: Instant) -> None:
-    state.status = "closed"
+def _run_closed(state: State, event: e.RunClosed, _: Instant) -> None:
+    state.phase, state.paused, state.undoing = "closed", False, None
+    state.undone, state.undo_fault = state.undone or event.undone, event.fault
     state.timers.clear()
-    state.scopes = {ROOT: state.scopes[ROOT]}
+
+
+def _compensation_requested(state: State, event: e.CompensationRequested, _: Instant) -> None:
+    state.phase, state.undoing = "compensating", event.reason
 
 
 def _compensation_started(state: State, event: e.CompensationStarted, _: Instant) -> None:
-    state.status = "compensating"
-    done = _undo(state, event.token)
+    state.phase, state.paused = "compensating", False
+    done = undo_of(state, event.token)
+    if done is None:
+        flight = state.flights.pop(event.token)
+        done = Done(event.token, flight.node, flight.input, None, flight.rule, child=flight.child)
+        state.undo.append(done)
     done.status, done.attempt = "running", event.attempt
 
 
+def _compensation_retried(state: State, event: e.CompensationRetryScheduled, _: Instant) -> None:
+    _undone(state, event.token, "retrying")
+
+
+def _compensation_skipped(state: State, event: e.CompensationSkipped, _: Instant) -> None:
+    if event.token in state.flights:
+        state.flights[event.token].skipped = True
+    _undone(state, event.token, "skipped")
+
+
 def _compensation_ended(state: State, event: e.CompensationEnded, _: Instant) -> None:
-    _undo(state, event.token).status = "done" if event.fault is None else "failed"
+    _undone(state, event.token, "done" if event.fault is None else "failed")
 
 
-def _undo(state: State, token: int) -> Done:
-    return next(done for done in state.undo if done.token == token)
+def undo_of(state: State, token: int) -> Done | None:
+    return next((done for done in state.undo if done.token == token), None)
+
+
+def _undone(state: State, token: int, status: Literal["retrying", "done", "failed", "skipped"]) -> None:
+    done = undo_of(state, token)
+    if done is not None:
+        done.status = status
+
+
+def _done(state: State, done: Done) -> None:
+    """What was done twice under one idempotency key was done once."""
+    state.flights.pop(done.token, None)
+    if undo_of(state, done.token) is None:
+        state.undo.append(done)
 
 
 def _add(state: State, token: Token) -> None:
@@ -355,9 +481,14 @@ def _remove(state: State, number: int) -> None:
     _release(state, token)
     for timer in token.timers:
         state.timers.pop(timer, None)
+    held = state.held.get(token.node)
+    if held:
+        held.pop(number, None)
+    if token.status == "child":
+        state.children.pop(token.handle, None)
     scope = state.scopes[token.scope]
     scope.tokens.discard(number)
-    state.consumed += 1
+    state.consumed += not token.asked
     if token.status == "joining":
         scope.joining -= 1
         waiting = state.joins[token.instance]
@@ -368,8 +499,23 @@ def _remove(state: State, number: int) -> None:
             del state.joins[token.instance]
 
 
+def _consume_arrivals(state: State, group: Group) -> None:
+    """At its join, once that has fired or failed, or never will."""
+    state.consumed += group.waiting
+    group.waiting = 0
+
+
+def _occupy(state: State, token: Token) -> None:
+    """It has begun, if it had not before."""
+    if not token.occupies:
+        state.running[token.node] = state.running.get(token.node, 0) + 1
+    held = state.held.get(token.node)
+    if held:
+        held.pop(token.id, None)
+
+
 def _release(state: State, token: Token) -> None:
-    if token.status in {"running", "retrying"} and token.node in state.running:
+    if token.occupies and token.node in state.running:
         state.running[token.node] -= 1
 
 
@@ -378,13 +524,15 @@ def _input(token: Token, value: Json) -> None:
         token.input, token.mapped = value, True
 
 
-def _seen(token: Token) -> Json:
-    """What the node was given."""
-    return token.input if token.mapped else token.payload
+def _note(state: State, value: Json) -> None:
+    """From now on, expressions have to look out for references."""
+    if isinstance(value, dict) and "$blob" in value:
+        state.blobs = True
 
 
 def _write(scope: Scope, changes: tuple[Change, ...]) -> None:
     if changes:
+        scope.weight += len(_encode(changes))
         written = apply_changes(scope.data, changes)
         if isinstance(written, Failure):  # the decision checked it
             raise AssertionError(written.message)
@@ -412,12 +560,22 @@ _HANDLERS: dict[type[e.Event], Callable[[State, Any, Instant], None]] = {
     e.TokenConsumed: _token_consumed,
     e.TokenCancelled: _token_cancelled,
     e.TokenAbandoned: _token_abandoned,
+    e.TaskCancelled: _task_cancelled,
+    e.TaskStarted: _ignored,
     e.NodeDispatched: _node_dispatched,
     e.NodeCompleted: _node_completed,
+    e.NodeRecalled: _node_recalled,
+    e.RoutingAsked: _routing_asked,
+    e.RoutingAnswered: _routing_answered,
+    e.ArtifactsStaged: _artifacts_staged,
+    e.ArtifactsCommitted: _ignored,
     e.TaskFailed: _task_failed,
     e.TaskRetryScheduled: _retry_scheduled,
     e.TokenParked: _token_parked,
+    e.TokenUnparked: _token_unparked,
     e.NodeFailed: _node_failed,
+    e.TaskExhausted: _ignored,
+    e.ResultRecorded: _result_recorded,
     e.ResultIgnored: _ignored,
     e.GroupOpened: _group_opened,
     e.BranchArrived: _branch_arrived,
@@ -430,22 +588,28 @@ _HANDLERS: dict[type[e.Event], Callable[[State, Any, Instant], None]] = {
     e.LoopLeft: _loop_left,
     e.TimerSet: _timer_set,
     e.TimerCleared: _timer_gone,
-    e.TimerFired: _timer_gone,
+    e.TimerFired: _timer_fired,
     e.SignalReceived: _signal_received,
     e.SignalConsumed: _signal_consumed,
     e.SignalAwaited: _signal_awaited,
     e.ApprovalRequested: _approval_requested,
     e.ApprovalDecided: _approval_decided,
+    e.ApprovalEscalated: _approval_escalated,
     e.ApprovalWithdrawn: _approval_withdrawn,
     e.ChildStarted: _child_started,
     e.ChildEnded: _child_ended,
+    e.ChildCancelled: _child_cancelled,
     e.RunPaused: _paused,
     e.RunResumed: _resumed,
     e.RunEnding: _run_ending,
     e.RunCompleted: _run_completed,
     e.RunClosed: _run_closed,
-    e.RunYielded: _ignored,
+    e.RunYielded: _yielded,
+    e.RunContinued: _continued,
+    e.CompensationRequested: _compensation_requested,
     e.CompensationStarted: _compensation_started,
+    e.CompensationRetryScheduled: _compensation_retried,
+    e.CompensationSkipped: _compensation_skipped,
     e.CompensationEnded: _compensation_ended,
     e.IncidentRaised: _ignored,
 }

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Any, TypeAlias
 
-from penstock.core.graph.decision import Decision, NodeFault
+from penstock.core.graph.backoff import delay
+from penstock.core.graph.decision import Decision
+from penstock.core.graph.fault import NodeFault
 from penstock.core.graph.route import leave_loops, matches, take
 from penstock.core.graph.state import ROOT, Token
-from penstock.core.graph.synchronize import cancel_token, close_branch, doomed, tokens_within, unblock
+from penstock.core.graph.synchronize import cancel_token, close_branch, doomed, stop_work, tokens_within, unblock
 from penstock.core.model.events import (
     Fault,
     IncidentRaised,
     NodeFailed,
     Outcome,
     RunEnding,
+    TaskExhausted,
     TaskFailed,
     TaskRetryScheduled,
     TokenAbandoned,
     TokenConsumed,
     TokenParked,
 )
-from penstock.core.model.graph import RetryRule
 
 Json: TypeAlias = Any
 
 GRACE = 30_000
 """Milliseconds that running work has after the outcome is known."""
+
+TASK_TIMEOUT = "TASK_TIMEOUT"
+
+RUN_LIMITS = frozenset(
+    f"LIMIT_{name}" for name in ("MAX_HOPS", "MAX_FANOUT", "MAX_TOKENS", "MAX_STATE_BYTES", "MAX_BYTES", "MAX_DEPTH")
+)
+"""Crossing one fails the run: no transition catches it."""
 
 
 def fail_attempt(decision: Decision, token: Token, fault: Fault) -> None:
@@ -34,29 +42,43 @@ def fail_attempt(decision: Decision, token: Token, fault: Fault) -> None:
     rule = decision.node(token).rule
     decision.clear_timers(token, keep="node_deadline")
     decision.emit(TaskFailed(token.id, fault))
+    if fault.code == TASK_TIMEOUT:  # whoever has it must stop, and what it did is not known
+        stop_work(decision, token)
     if token.abandoned or doomed(decision, token.scope):
         decision.emit(TokenConsumed(token.id))
         decision.touched.append(token.scope)
     elif fault.retryable and token.attempt < rule.retry.max_attempts:
-        due = decision.in_ms(delay(rule.retry, token))
+        due = decision.in_ms(delay(rule.retry, token.id, token.attempt))
         decision.emit(TaskRetryScheduled(token.id, token.attempt + 1, due))
         decision.set_timer(due, "retry", token=token)
     elif rule.on_exhausted == "park":
         decision.clear_timers(token)
+        decision.emit(TaskExhausted(token.id, token.node, rule.queue, token.attempt, fault, parked=True))
         decision.emit(TokenParked(token.id, fault))
         decision.emit(IncidentRaised(fault, token.id))
     else:
+        decision.emit(TaskExhausted(token.id, token.node, rule.queue, token.attempt, fault))
         fail_node(decision, token, fault)
 
 
 def fail_node(decision: Decision, token: Token, fault: Fault) -> None:
     """For good. A transition may catch it; a plain one never does."""
-    node = decision.node(token)
     decision.clear_timers(token)
     decision.emit(NodeFailed(token.id, fault))
-    scope = token.scope
+    if fault.code in RUN_LIMITS and decision.state.outcome is None:
+        decision.emit(TokenConsumed(token.id))
+        end_run(decision, "failed", fault)
+    else:
+        catch(decision, token, fault)
+
+
+def catch(decision: Decision, token: Token, fault: Fault) -> None:
+    """Let a transition take the failed token on; else its scope fails."""
+    node, scope = decision.node(token), token.scope
     try:
-        caught = [] if doomed(decision, scope) else matches(decision, token, node, node.error_ways)
+        caught = [] if doomed(decision, scope) else matches(decision, token, node, node.error_ways, failed=True)
+        if caught is None:
+            return
         if caught:
             take(decision, token, caught)
             decision.touched.append(scope)
@@ -86,6 +108,7 @@ def end_run(decision: Decision, outcome: Outcome, fault: Fault | None = None) ->
     decision.emit(RunEnding(outcome, fault))
     for token in tuple(decision.state.tokens.values()):
         if token.status in {"running", "child"}:
+            stop_work(decision, token)
             decision.emit(TokenAbandoned(token.id))
         else:
             cancel_token(decision, token, f"the run {outcome}")
@@ -111,14 +134,3 @@ def settle_scope(decision: Decision, number: int) -> bool:
         return False
     close_branch(decision, scope, decision.failing.pop(number, None))
     return True
-
-
-def delay(rule: RetryRule, token: Token) -> float:
-    """Milliseconds before the next attempt. The jitter follows from the task, so that a replay gives the same."""
-    attempt = token.attempt
-    factor = {"fixed": 1.0, "linear": float(attempt), "exponential": rule.multiplier ** (attempt - 1)}[rule.backoff]
-    base = rule.delay * factor
-    if rule.max_delay is not None:
-        base = min(base, rule.max_delay)
-    spread = int.from_bytes(sha256(f"{token.id}-{attempt}".encode()).digest()[:4]) / 2**32
-    return base * (1 + rule.jitter * (2 * spread - 1))

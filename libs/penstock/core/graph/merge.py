@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from penstock.core.graph.decision import NodeFault
+from penstock.core.graph.fault import NodeFault
 from penstock.core.model.graph import MergeRule
 
 Json: TypeAlias = Any
@@ -18,28 +18,35 @@ _EMPTY: dict[str, Json] = {
 }
 
 
-def merge(rule: MergeRule, values: list[tuple[str, Json]]) -> Json:
-    """`values` are (key, output) of the branches that arrived, by index."""
-    if not values:
+class Contribution(NamedTuple):
+    """Of one branch that arrived."""
+
+    number: int
+    key: str
+    value: Json
+
+
+def merge(rule: MergeRule, branches: list[Contribution]) -> Json:
+    if not branches:
         return _EMPTY[rule.strategy]
-    outputs = [output for _, output in values]
+    outputs = [branch.value for branch in branches]
     match rule.strategy:
         case "append":
             return outputs
         case "concat":
             return [element for output in outputs for element in (output if isinstance(output, list) else [output])]
         case "merge_object":
-            return _merge_objects(outputs)
+            return _merge_objects(branches)
         case "keyed_by_branch":
-            return dict(values)
+            return {branch.key: branch.value for branch in branches}
         case "last_wins":
             return outputs[-1]
 
 
-def _merge_objects(outputs: list[Json]) -> dict[str, Json]:
+def _merge_objects(branches: list[Contribution]) -> dict[str, Json]:
     merged: dict[str, Json] = {}
-    for index, output in enumerate(outputs):
-        if not isinstance(output, dict):
-            raise NodeFault("MERGE_TYPE", "only objects can be merged", position=index)
-        merged |= output
+    for branch in branches:
+        if not isinstance(branch.value, dict):
+            raise NodeFault("MERGE_TYPE", "only objects can be merged", branch=branch.number)
+        merged |= branch.value
     return merged

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple, TypeAlias
 
-from penstock.core.model.evaluate import Condition, Evaluator, Failure, InputMapping, OutputMapping, Variables
+from penstock.core.model.evaluate import (
+    Condition,
+    Evaluator,
+    Failure,
+    InputMapping,
+    OutputMapping,
+    Variables,
+    Verdicts,
+)
+from penstock.core.model.evaluate import Program as UserProgram
 from penstock.core.model.graph import GraphRule, NodeRule, TransitionRule
 
 Json: TypeAlias = Any
+
+NO_VERDICTS: Verdicts = {}
+
+_PATH = re.compile(r"(\$\.)?[A-Za-z_]\w*(\.[A-Za-z_]\w*)*|\{\{ *[A-Za-z_]\w*(\.[A-Za-z_]\w*)* *\}\}")
 
 
 class Expression(NamedTuple):
     """A compiled value, and the variables that it reads: nobody builds those that it does not."""
 
-    compiled: InputMapping
+    compiled: InputMapping | OutputMapping
     roots: frozenset[str]
+    plain: bool = False
+    """It only passes on what it reads: a reference stays a reference."""
 
     def evaluate(self, variables: Variables) -> Json | Failure:
         return self.compiled.evaluate(variables)
@@ -23,9 +39,12 @@ class Expression(NamedTuple):
 class Test(NamedTuple):
     compiled: Condition
     roots: frozenset[str]
+    programs: tuple[UserProgram, ...] = ()
+    """User code in it, which runs elsewhere."""
+    plain: bool = False
 
-    def evaluate(self, variables: Variables) -> bool | Failure:
-        return self.compiled.evaluate(variables)
+    def evaluate(self, variables: Variables, verdicts: Verdicts = NO_VERDICTS) -> bool | Failure:
+        return self.compiled.evaluate(variables, verdicts)
 
 
 class Way(NamedTuple):
@@ -41,8 +60,8 @@ class Way(NamedTuple):
 class Node(NamedTuple):
     rule: NodeRule
     input: Expression | None
-    output: OutputMapping | None
-    output_roots: frozenset[str]
+    output: Expression | None
+    input_schema: Test | None
     output_schema: Test | None
     ways: tuple[Way, ...]
     error_ways: tuple[Way, ...]
@@ -76,17 +95,19 @@ class Program:
             if join is not None
         }
         self.output = self._expression(graph.output)
+        self.input_schema = self._schema(graph.input_schema)
         self.state_schema = self._schema(graph.state_schema)
+        self.output_schema = self._schema(graph.output_schema)
+        self.artifacts = {name: self._schema(schema) for name, schema in graph.artifacts.items()}
 
     def _node(self, rule: NodeRule, loops: tuple[str, ...]) -> Node:
         caught = {way.id for way in rule.on_error}
-        output = self._evaluator.output_mapping(rule.output) if rule.output is not None else None
         value = rule.config if rule.behaviour == "transform" else rule.wait.until if rule.wait else None
         return Node(
             rule=rule,
             input=self._expression(rule.input),
-            output=output,
-            output_roots=_roots(output),
+            output=self._writes(rule.output),
+            input_schema=self._schema(rule.input_schema),
             output_schema=self._schema(rule.output_schema),
             ways=tuple(self._way(way, catches=way.id in caught) for way in rule.transitions),
             error_ways=tuple(self._way(way, catches=False) for way in rule.on_error),
@@ -105,13 +126,19 @@ class Program:
         if source is None:
             return None
         compiled = self._evaluator.input_mapping(source)
-        return Expression(compiled, _roots(compiled))
+        return Expression(compiled, _roots(compiled), _is_plain(source))
+
+    def _writes(self, source: Json) -> Expression | None:
+        if source is None:
+            return None
+        compiled = self._evaluator.output_mapping(source)
+        return Expression(compiled, _roots(compiled), _is_plain(source))
 
     def _test(self, source: Json) -> Test | None:
         if source is None:
             return None
         compiled = self._evaluator.condition(source)
-        return Test(compiled, _roots(compiled))
+        return Test(compiled, _roots(compiled), compiled.programs)
 
     def _schema(self, schema: Json) -> Test | None:
         return self._test({"type": "schema_validation", "schema": schema}) if schema is not None else None
@@ -119,6 +146,15 @@ class Program:
 
 def _roots(compiled: InputMapping | OutputMapping | Condition | None) -> frozenset[str]:
     return frozenset(path[0] for path in compiled.reads if path) if compiled is not None else frozenset()
+
+
+def _is_plain(source: Json) -> bool:
+    """Every text in it is a path and nothing more."""
+    if isinstance(source, str):
+        return _PATH.fullmatch(source) is not None
+    if isinstance(source, dict):
+        return all(_is_plain(item) for item in source.values())
+    return all(_is_plain(item) for item in source) if isinstance(source, list) else True
 
 
 def _loops(graph: GraphRule) -> dict[str, tuple[str, ...]]:

@@ -7,23 +7,36 @@ completed ─▶ loop? ─▶ back          next_nodes of an agent ─▶ those
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
 
-from penstock.core.graph.decision import Decision, NodeFault
-from penstock.core.graph.program import Node, Way
+from penstock.core.graph.decision import Decision
+from penstock.core.graph.fault import NodeFault
+from penstock.core.graph.program import NO_VERDICTS, Node, Way
+from penstock.core.graph.reference import load
 from penstock.core.graph.state import Scope, Token
+from penstock.core.graph.view import variables
+from penstock.core.model.evaluate import Program, Verdicts
 from penstock.core.model.events import (
     BranchArrived,
     Branches,
     GroupOpened,
     LoopAdvanced,
     LoopLeft,
+    RoutingAsked,
     TokenConsumed,
     TokenCreated,
 )
 
 Json: TypeAlias = Any
+
+
+LOOP = 0
+"""Where routing begins: at the node's loop. Its transitions' tiers follow."""
+
+QUEUE_PATIENCE = 60_000
+"""Milliseconds that conditions may wait for somebody to evaluate them."""
 
 
 class _Fan(NamedTuple):
@@ -37,7 +50,7 @@ class _Fan(NamedTuple):
 def route(decision: Decision, token: Token, next_nodes: tuple[str, ...] | None) -> None:
     """Take the completed token off its node. Raises `NodeFault` before anything has moved."""
     node = decision.node(token)
-    if node.rule.loop is not None and _loop(decision, token, node):
+    if node.rule.loop is not None and asked_from(token) == LOOP and _loop(decision, token, node):
         return
     if node.rule.agent is not None:
         _move_to(decision, token, next_nodes or node.rule.agent.default, "agent")
@@ -46,24 +59,57 @@ def route(decision: Decision, token: Token, next_nodes: tuple[str, ...] | None) 
         _move_to(decision, token, next_nodes, "rejection")
         return
     matched = matches(decision, token, node, node.ways)
+    if matched is None:
+        return
     if not matched and node.rule.on_no_match == "error" and not all(way.catches for way in node.ways):
         raise NodeFault("NO_MATCH", f"no transition out of {token.node} matches")
     take(decision, token, matched)
 
 
-def matches(decision: Decision, token: Token, node: Node, ways: tuple[Way, ...]) -> list[Way]:
-    """The transitions that fire, in order."""
-    fan_out = node.rule.fan_out
-    if fan_out == "all":
-        found = [way for way in ways if not way.rule.default and _holds(decision, token, node, way)]
-        return found or [way for way in ways if way.rule.default]
-    if fan_out == "first_match":
-        return next(([way] for way in ways if _holds(decision, token, node, way)), [])
-    for _, tier in groupby(ways, key=lambda way: way.rule.tier):
-        found = [way for way in tier if _holds(decision, token, node, way)]
+def matches(
+    decision: Decision, token: Token, node: Node, ways: tuple[Way, ...], *, failed: bool = False
+) -> list[Way] | None:
+    """The transitions that fire, in order. None: user code is asked first, and the token waits for its verdict."""
+    first = asked_from(token) if token.question and token.question.failed == failed else LOOP
+    for number, tier in enumerate(_tiers(node, ways), start=LOOP + 1):
+        if number < first:
+            continue
+        programs = tuple(program for way in tier if way.when for program in way.when.programs)
+        if programs and number != first:
+            ask(decision, token, number, programs, failed=failed)
+            return None
+        verdicts = (token.question.verdicts if token.question and number == first else None) or NO_VERDICTS
+        found = [way for way in tier if _holds(decision, token, node, way, verdicts)]
         if found:
             return found
     return []
+
+
+def _tiers(node: Node, ways: tuple[Way, ...]) -> Iterable[list[Way]]:
+    """What is tried together: the first tier with a match fires, all its matches."""
+    match node.rule.fan_out:
+        case "first_match":
+            return ([way] for way in ways)
+        case "all":
+            return (list(tier) for _, tier in groupby(ways, key=lambda way: way.rule.default))
+        case "tiers":
+            return (list(tier) for _, tier in groupby(ways, key=lambda way: way.rule.tier))
+
+
+def asked_from(token: Token) -> int:
+    """The tier at which its routing goes on."""
+    return token.question.tier if token.question and token.question.verdicts is not None else LOOP
+
+
+def ask(decision: Decision, token: Token, tier: int, programs: tuple[Program, ...], *, failed: bool = False) -> None:
+    """All user code of one tier at once, on what it sees now."""
+    number = token.question.number + 1 if token.question else 1
+    seen = variables(decision.state, token, frozenset({"output", "nodes"}), decision.now)
+    if decision.state.blobs:
+        seen = load(seen, [("output",), ("nodes",)], decision.facts.blobs, whole=True)
+    decision.emit(RoutingAsked(token.id, number, tier, programs, seen, failed=failed))
+    patience = sum(program.timeout_ms for program in programs) + QUEUE_PATIENCE
+    decision.set_timer(decision.in_ms(patience), "routing", token=token)
 
 
 def take(decision: Decision, token: Token, ways: list[Way]) -> None:
@@ -105,14 +151,14 @@ def _create(decision: Decision, token: Token, node: str, via: str, *, back: bool
     decision.ready.append(created)
 
 
-def _holds(decision: Decision, token: Token, node: Node, way: Way) -> bool:
+def _holds(decision: Decision, token: Token, node: Node, way: Way, verdicts: Verdicts) -> bool:
     limit = way.rule.max_iterations
     if limit is not None and decision.scope(token).loops.get(way.rule.id, 0) >= limit:
         return False
     if way.when is None:
         return True
     try:
-        return decision.test(way.when, token)
+        return decision.test(way.when, token, verdicts)
     except NodeFault:
         if way.catches or node.rule.on_condition_error == "no_match":
             return False
@@ -144,7 +190,11 @@ def _loop(decision: Decision, token: Token, node: Node) -> bool:
     if rule is None:
         return False
     executions = decision.scope(token).loops.get(token.node, 0) + 1
-    if node.again is not None and not decision.test(node.again, token):
+    verdicts = token.question.verdicts if token.question else None
+    if node.again is not None and node.again.programs and verdicts is None:
+        ask(decision, token, LOOP, node.again.programs)
+        return True
+    if node.again is not None and not decision.test(node.again, token, verdicts or NO_VERDICTS):
         decision.emit(LoopLeft(token.scope, token.node))
         return False
     if executions < rule.max_iterations:

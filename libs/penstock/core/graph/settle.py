@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any, TypeAlias
 
 from penstock.core.graph.compensate import compensate_next
-from penstock.core.graph.decision import Decision, NodeFault
+from penstock.core.graph.decision import Decision
 from penstock.core.graph.fail import fail_node, fail_scope, settle_scope
-from penstock.core.graph.state import ROOT, State
-from penstock.core.graph.synchronize import doomed, open_group
+from penstock.core.graph.fault import NodeFault
+from penstock.core.graph.state import ROOT
+from penstock.core.graph.synchronize import by_node, doomed, open_group
 from penstock.core.graph.view import run_variables
 from penstock.core.graph.visit import visit
 from penstock.core.model.evaluate import Failure
-from penstock.core.model.events import Fault, RunClosed, RunCompleted, RunYielded
+from penstock.core.model.events import ArtifactsCommitted, Fault, RunClosed, RunCompleted, RunYielded
 
 Json: TypeAlias = Any
 
@@ -65,42 +67,46 @@ def _begin(decision: Decision, number: int) -> None:
 def _turns(decision: Decision) -> None:
     """Tokens held back at a node go on as others leave it."""
     state = decision.state
+    if state.paused:
+        return
     for name, waiting in state.held.items():
         limit = decision.program.nodes[name].rule.parallelism or 0
         room = limit - state.running.get(name, 0)
-        alive = [number for number in waiting if number in state.tokens]
-        decision.ready.extend(alive[: max(0, room)])
+        decision.ready.extend(islice(waiting, max(0, room)))
 
 
 def _end(decision: Decision) -> None:
     state = decision.state
-    if state.status in {"closed", "pending"} or state.scopes[ROOT].open:
+    if state.phase == "pending" or state.scopes[ROOT].open:
         return
     if state.outcome is None:
         _finish(decision)
-    if state.outcome is not None and not compensate_next(decision) and not state.scopes[ROOT].open:
+    # Abandoned tokens, and those told to stop, hold up the close of the run; never its outcome.
+    if not state.tokens and not compensate_next(decision) and state.phase != "closed":
+        _close(decision)
+
+
+def _close(decision: Decision) -> None:
+    state = decision.state
+    if state.undoing is None:
         decision.emit(RunClosed())
+    else:
+        failed = any(done.status == "failed" for done in state.undo)
+        fault = Fault("COMPENSATION_FAILED", "not everything could be undone") if failed else None
+        decision.emit(RunClosed(undone=True, fault=fault))
 
 
 def _finish(decision: Decision) -> None:
     """Nothing is open: the run's output, by its mapping or from its ends."""
-    output = decision.program.output
-    found = (
-        output.evaluate(run_variables(decision.state, decision.now))
-        if output
-        else ends(decision.state, decision.program.order)
-    )
+    program, state = decision.program, decision.state
+    found: Json = by_node(state.scopes[ROOT].ends, program.order)
+    if program.output is not None:
+        found = program.output.evaluate(run_variables(state, decision.now))
     if isinstance(found, Failure):
         fail_scope(decision, ROOT, Fault("MAPPING_ERROR", found.message, details={"cause": found.code}))
+    elif program.output_schema is not None and program.output_schema.evaluate({"output": found}) is not True:
+        fail_scope(decision, ROOT, Fault("OUTPUT_SCHEMA", "the run's output does not fit its schema"))
     else:
         decision.emit(RunCompleted(found))
-
-
-def ends(state: State, order: dict[str, int]) -> Json:
-    """The output of the one terminal completion; with several, by node as declared, a list where one ended twice."""
-    if len(state.ends) == 1:
-        return state.ends[0][1]
-    by_node: dict[str, list[Json]] = {}
-    for node, output in sorted(state.ends, key=lambda end: order.get(end[0], len(order))):
-        by_node.setdefault(node, []).append(output)
-    return {node: outputs[0] if len(outputs) == 1 else outputs for node, outputs in by_node.items()}
+        if state.artifacts:
+            decision.emit(ArtifactsCommitted())

@@ -9,18 +9,34 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from penstock.core.model.events import Fault, Outcome, Purpose
-from penstock.core.model.graph import CompensateRule, JoinRule
+from penstock.core.model.evaluate import Failure, Program
+from penstock.core.model.events import Artifact, Fault, Outcome, Purpose
+from penstock.core.model.graph import CompensateRule, JoinRule, NodeRule
 from penstock.core.model.time import Instant
 
 Json: TypeAlias = Any
 
 Status: TypeAlias = Literal["pending", "running", "waiting", "paused", "compensating", "closed"]
 TokenStatus: TypeAlias = Literal[
-    "ready", "running", "retrying", "joining", "waiting", "deciding", "child", "parked", "done"
+    "ready", "running", "retrying", "joining", "waiting", "deciding", "child", "parked", "routing", "done"
 ]
 
 ROOT = 0
+
+_BEGUN = frozenset({"running", "retrying", "deciding", "child"})
+_ACTIVE = frozenset({"ready", "running", "routing"})
+"""Something is dispatched, or will be."""
+
+
+class Question(msgspec.Struct, array_like=True, omit_defaults=True):
+    """Conditions under evaluation, for the transitions from one tier on."""
+
+    number: int
+    tier: int
+    programs: tuple[Program, ...]
+    seen: Json
+    failed: bool = False
+    verdicts: dict[str, bool | Failure] | None = None
 
 
 class Token(msgspec.Struct, array_like=True, omit_defaults=True):
@@ -52,6 +68,20 @@ class Token(msgspec.Struct, array_like=True, omit_defaults=True):
     handle: str = ""
     """The approval, child or signal it waits for."""
     timers: list[str] = []
+    question: Question | None = None
+    """What its transitions ask of user code."""
+    asked: str = ""
+    """The approval it asked for: that consumed it, and what follows is emitted by the decision (seed 002)."""
+
+    @property
+    def given(self) -> Json:
+        """What its node was given."""
+        return self.input if self.mapped else self.payload
+
+    @property
+    def occupies(self) -> bool:
+        """It counts against its node's `parallelism`: begun, and between attempts too."""
+        return self.status in _BEGUN or (self.status == "ready" and self.attempt > 0)
 
 
 class Scope(msgspec.Struct, array_like=True, omit_defaults=True):
@@ -67,11 +97,13 @@ class Scope(msgspec.Struct, array_like=True, omit_defaults=True):
     loops: dict[str, int] = {}
     errors: dict[str, Json] = {}
     """`_errors.<group>` of groups that settled."""
-    arrivals: dict[str, Json] = {}
-    """Payloads that reached the join, by the node they came from."""
+    weight: int = 0
+    """Bytes ever written to `data`: it holds at most so many."""
+    arrivals: list[tuple[str, Json]] = []
+    """Payloads that reached the join, with the node they came from."""
     arrival_hop: int = 0
-    ends: dict[str, Json] = {}
-    """What its ways that ended elsewhere put out, by node."""
+    ends: list[tuple[str, Json]] = []
+    """What its ways that ended put out: terminal completions, those of its groups by branch."""
     tokens: set[int] = set()
     """Open in it, as are its groups."""
     groups: set[int] = set()
@@ -106,8 +138,12 @@ class Group(msgspec.Struct, array_like=True, omit_defaults=True):
     open: int = 0
     outputs: dict[int, Json] = {}
     faults: dict[int, Fault] = {}
+    ends: dict[int, list[tuple[str, Json]]] = {}
+    """Terminal completions, by branch."""
     settled: bool = False
     """Its join has fired or failed: what still runs is late."""
+    waiting: int = 0
+    """Arrivals at its join, until that consumes them."""
 
 
 class Timer(msgspec.Struct, array_like=True, omit_defaults=True):
@@ -115,6 +151,7 @@ class Timer(msgspec.Struct, array_like=True, omit_defaults=True):
     purpose: Purpose
     token: int = 0
     group: int = 0
+    undo: int = 0
 
 
 class Signal(msgspec.Struct, array_like=True):
@@ -131,17 +168,39 @@ class Done(msgspec.Struct, array_like=True):
     input: Json
     output: Json
     rule: CompensateRule
-    status: Literal["due", "running", "done", "failed", "skipped"] = "due"
+    status: Literal["due", "running", "retrying", "done", "failed", "skipped"] = "due"
     attempt: int = 0
+    child: str = ""
+    """A child run that undoes itself."""
+
+
+class Flight(msgspec.Struct, array_like=True, omit_defaults=True):
+    """A task that nobody waits for any more, and that may have done what would have to be undone."""
+
+    node: str
+    attempt: int
+    input: Json
+    rule: CompensateRule
+    child: str = ""
+    skipped: bool = False
+    """It was left as it is; a success that is reported later is undone all the same."""
+
+
+class Begun(msgspec.Struct, array_like=True):
+    """Work under way by a rule that its node no longer has."""
+
+    rule: NodeRule
+    tokens: set[int]
 
 
 class State(msgspec.Struct, array_like=True, omit_defaults=True):
-    status: Status = "pending"
+    phase: Literal["pending", "open", "compensating", "closed"] = "pending"
     outcome: Outcome | None = None
     fault: Fault | None = None
     workflow: str = ""
     graph: str = ""
     seed: str = ""
+    run: str = ""
     input: Json = None
     output: Json = None
     parent: str | None = None
@@ -162,19 +221,48 @@ class State(msgspec.Struct, array_like=True, omit_defaults=True):
     """Ids of signals, kept for a while: a signal does not fence itself."""
     branches: dict[str, list[Json]] = {}
     """`_branches.<group>`: what unjoined groups put out."""
-    ends: list[tuple[str, Json]] = []
-    """Terminal completions of the root, in order: the run's output, unless it maps one."""
     undo: list[Done] = []
-    held: dict[str, list[int]] = {}
-    """Tokens that wait for their turn, by node."""
+    flights: dict[int, Flight] = {}
+    undoing: Literal["failure", "cancel", "manual"] | None = None
+    """Why a closed run is being undone."""
+    undone: bool = False
+    """It was undone because somebody asked, with what could not be."""
+    undo_fault: Fault | None = None
+    yielded: bool = False
+    """It goes on with a command to itself."""
+    artifacts: dict[str, Artifact] = {}
+    """Staged, by name."""
+    inherited: dict[str, Artifact] = {}
+    held: dict[str, dict[int, None]] = {}
+    """Tokens that wait for their turn, by node, in order."""
     running: dict[str, int] = {}
     """Tokens under way per node, where that is limited."""
     emitted: int = 0
     consumed: int = 0
     hops: int = 0
+    bytes: int = 0
+    """Of outputs, where that is limited."""
+    blobs: bool = False
+    """Some value in it is only a reference."""
     next_token: int = 1
     next_scope: int = 1
     next_group: int = 1
+    revision: int = 0
+    base: int = 0
+    """The revision at which it came to `graph`: at its start, or by its last migration."""
+    definition: str = ""
+    """Content hash of the revision that it runs by, if patches made that of `graph`."""
+    patches: list[list[Json]] = []
+    """Operations that lead from `graph` to the revisions after `base`, one after the other."""
+    begun: list[Begun] = []
+
+    @property
+    def status(self) -> Status:
+        if self.phase != "open":
+            return self.phase
+        if self.paused:
+            return "paused"
+        return "running" if any(token.status in _ACTIVE for token in self.tokens.values()) else "waiting"
 
     @property
     def counter(self) -> int:

@@ -10,26 +10,40 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from penstock.core.graph.decision import Decision, NodeFault
-from penstock.core.graph.merge import merge
+import msgspec
+
+from penstock.core.graph.decision import Decision
+from penstock.core.graph.evolve import CHILD
+from penstock.core.graph.fault import NodeFault
+from penstock.core.graph.merge import Contribution, merge
+from penstock.core.graph.program import Expression
+from penstock.core.graph.reference import load
 from penstock.core.graph.state import ROOT, Group, Scope, Token
 from penstock.core.graph.view import branch_variable
-from penstock.core.model.evaluate import Change, Failure, apply_changes
+from penstock.core.model.evaluate import Change, apply_changes
 from penstock.core.model.events import (
+    ApprovalWithdrawn,
     BranchClosed,
+    ChildCancelled,
     Fault,
     GroupClosed,
     JoinCompleted,
     JoinFailed,
     JoinMet,
+    TaskCancelled,
     TimerCleared,
     TokenAbandoned,
     TokenCancelled,
     TokenWaiting,
 )
-from penstock.core.model.graph import JoinRule
+from penstock.core.model.graph import CompensateRule, JoinRule
 
 Json: TypeAlias = Any
+
+_encode = msgspec.msgpack.Encoder().encode
+
+UNDO_CHILD = CompensateRule(CHILD, "", on=("failure", "cancel", "manual"))
+"""A child that completed is one unit: without a compensation of its node's own, it undoes itself."""
 
 
 # -- group joins
@@ -60,13 +74,19 @@ def close_branch(decision: Decision, scope: Scope, fault: Fault | None = None, *
     _weigh(decision, group)
 
 
-def _output(decision: Decision, scope: Scope, arrivals: dict[str, Json]) -> Json:
-    """What a mapping wrote, else what arrived: one payload as it is, several by the node they came from."""
-    if scope.data:
-        return scope.data
-    if len(arrivals) <= 1:
-        return next(iter(arrivals.values()), None)
-    return {name: arrivals[name] for name in sorted(arrivals, key=decision.program.order.__getitem__)}
+def _output(decision: Decision, scope: Scope, payloads: list[tuple[str, Json]]) -> Json:
+    """What a mapping wrote, else what came to the branch's end."""
+    return scope.data or (by_node(payloads, decision.program.order) if payloads else None)
+
+
+def by_node(payloads: list[tuple[str, Json]], order: dict[str, int]) -> Json:
+    """One payload as it is; several by node as declared, a list where a node has several."""
+    if len(payloads) == 1:
+        return payloads[0][1]
+    gathered: dict[str, list[Json]] = {}
+    for node, payload in sorted(payloads, key=lambda item: order.get(item[0], len(order))):
+        gathered.setdefault(node, []).append(payload)
+    return {node: values[0] if len(values) == 1 else values for node, values in gathered.items()}
 
 
 def _weigh(decision: Decision, group: Group) -> None:
@@ -109,6 +129,7 @@ def fire(decision: Decision, group: Group, join: JoinRule) -> None:
     except NodeFault as problem:
         fail_join(decision, group, join, Fault(problem.code, problem.message, join.target, details=problem.details))
         return
+    _stop_waiting(decision, group)
     token = decision.new_token()
     decision.emit(JoinCompleted(group.id, token, join.target, merged, changes))
     decision.ready.append(token)
@@ -117,13 +138,14 @@ def fire(decision: Decision, group: Group, join: JoinRule) -> None:
 
 def fail_join(decision: Decision, group: Group, join: JoinRule, fault: Fault) -> None:
     """The target fails without running, in the scope that opened the group."""
+    _stop_waiting(decision, group)
     token = decision.new_token()
     decision.emit(JoinFailed(group.id, token, join.target, fault))
     decision.failed.append((token, fault))
     _cancel_rest(decision, group, "its group's join failed")
 
 
-def _contributions(decision: Decision, group: Group) -> list[tuple[str, Json]]:
+def _contributions(decision: Decision, group: Group) -> list[Contribution]:
     compiled = decision.program.merges[group.name]
     values = []
     for index, output in sorted(group.outputs.items()):
@@ -131,21 +153,27 @@ def _contributions(decision: Decision, group: Group) -> list[tuple[str, Json]]:
         if compiled.source is not None or compiled.key is not None:
             seen = {"output": output, "_branch": _branch(decision, group, index, output)}
             if compiled.source is not None:
-                value = _evaluated(compiled.source.evaluate(seen))
+                value = _evaluated(decision, compiled.source, seen)
             if compiled.key is not None:
-                key = str(_evaluated(compiled.key.evaluate(seen)))
-        values.append((key, value))
-    return values
+                key = str(_evaluated(decision, compiled.key, seen))
+        values.append(Contribution(index, key, value))
+    return values if group.join is None else _loaded(decision, group.join, values)
+
+
+def _loaded(decision: Decision, join: JoinRule, values: list[Contribution]) -> list[Contribution]:
+    """Strategies that look into the values need those that references stand for."""
+    if not decision.state.blobs or join.merge.strategy not in {"concat", "merge_object"}:
+        return values
+    whole = load({"values": [branch.value for branch in values]}, [("values",)], decision.facts.blobs, whole=True)
+    return [branch._replace(value=value) for branch, value in zip(values, whole["values"], strict=True)]
 
 
 def _branch(decision: Decision, group: Group, index: int, output: Json) -> Json:
     return branch_variable(decision.state, Scope(0, group.id, index, data=output))
 
 
-def _evaluated(found: Json | Failure) -> Json:
-    if isinstance(found, Failure):
-        raise NodeFault("CONDITION_ERROR", found.message, cause=found.code)
-    return found
+def _evaluated(decision: Decision, expression: Expression, seen: dict[str, Json]) -> Json:
+    return decision.unwrap(expression.evaluate(decision.loaded(expression, seen)), "CONDITION_ERROR")
 
 
 def _unreachable(group: Group, join: JoinRule) -> Fault:
@@ -204,10 +232,14 @@ def doomed(decision: Decision, scope: int) -> bool:
     return False
 
 
-def _close_group(decision: Decision, group: Group) -> None:
+def _stop_waiting(decision: Decision, group: Group) -> None:
     timer = f"g{group.id}.join"
     if timer in decision.state.timers:
         decision.emit(TimerCleared(timer))
+
+
+def _close_group(decision: Decision, group: Group) -> None:
+    _stop_waiting(decision, group)
     decision.emit(GroupClosed(group.id))
     decision.touched.append(group.scope)
 
@@ -216,18 +248,34 @@ def check_writes(decision: Decision, scope: Scope, changes: tuple[Change, ...]) 
     """What cannot be written, or would not fit the state's schema, is refused before it is recorded."""
     if not changes:
         return
-    written = apply_changes(scope.data, changes)
-    if isinstance(written, Failure):
-        raise NodeFault("MAPPING_ERROR", written.message, cause=written.code)
+    written = decision.unwrap(apply_changes(scope.data, changes), "MAPPING_ERROR")
     schema = decision.program.state_schema
-    if schema is not None and scope.id == ROOT and schema.evaluate({"output": written}) is not True:
+    if schema is not None and scope.id == ROOT and not decision.fits(schema, written):
         raise NodeFault("STATE_SCHEMA", "the state would not fit its schema")
+    limit = decision.program.graph.limits.max_state_bytes
+    if scope.weight + len(_encode(changes)) > limit and len(_encode(written)) > limit:
+        raise NodeFault("LIMIT_MAX_STATE_BYTES", f"the state would have more than {limit} bytes", limit=limit)
 
 
 def cancel_token(decision: Decision, token: Token, reason: str) -> None:
+    """It ends here, and so does whatever it waits for."""
+    if not (token.abandoned and decision.state.outcome is not None):  # told when the outcome was known
+        stop_work(decision, token)
+    decision.clear_timers(token)
     scope = token.scope
     decision.emit(TokenCancelled(token.id, reason))
     decision.touched.append(scope)
+
+
+def stop_work(decision: Decision, token: Token) -> None:
+    """Tell whoever works on it. What they did until then may have to be undone."""
+    rule = decision.node(token).rule
+    if token.status == "running":
+        decision.emit(TaskCancelled(token.id, token.attempt, rule.queue, rule.compensate))
+    elif token.status == "child":
+        decision.emit(ChildCancelled(token.handle, token.id, rule.compensate or UNDO_CHILD))
+    elif token.status == "deciding":
+        decision.emit(ApprovalWithdrawn(token.handle))
 
 
 # -- named joins

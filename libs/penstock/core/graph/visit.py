@@ -8,13 +8,16 @@ from typing import Any, TypeAlias
 from msgspec import UNSET
 
 from penstock.core.graph.complete import complete
-from penstock.core.graph.decision import Decision, NodeFault
+from penstock.core.graph.decision import TASK_MARGIN, Decision
+from penstock.core.graph.fault import NodeFault
+from penstock.core.graph.memo import memo_key
 from penstock.core.graph.state import Signal, Token
 from penstock.core.graph.synchronize import arrive
 from penstock.core.model.events import (
     ApprovalRequested,
     ChildStarted,
     NodeDispatched,
+    NodeRecalled,
     SignalAwaited,
     SignalConsumed,
     TokenHeld,
@@ -23,8 +26,8 @@ from penstock.core.model.time import SECOND, Instant
 
 Json: TypeAlias = Any
 
-_TASK_MARGIN = 5_000
-"""How much longer than the worker the run itself waits, in milliseconds."""
+QUEUE_TIMEOUT = 24 * 3_600_000
+"""Milliseconds that a task may wait for a worker, unless its node says otherwise."""
 
 
 def visit(decision: Decision, token: Token) -> None:
@@ -34,12 +37,15 @@ def visit(decision: Decision, token: Token) -> None:
     if token.origin in node.waits_for and not token.back and not token.instance:
         arrive(decision, token)
         return
+    if _not_yet(decision, token):
+        return
     _check_limits(decision, token)
-    if rule.behaviour in {"task", "human", "workflow", "migration"}:
-        if decision.state.paused or _not_yet(decision, token):
+    if rule.behaviour in _BEGIN:
+        if decision.state.paused:
             return
-        if _crowded(decision, token):
-            decision.emit(TokenHeld(token.id))
+        if token.attempt == 0 and _crowded(decision, token):
+            if token.id not in decision.state.held.get(token.node, {}):
+                decision.emit(TokenHeld(token.id))
             return
         _BEGIN[rule.behaviour](decision, token)
         return
@@ -52,12 +58,12 @@ def visit(decision: Decision, token: Token) -> None:
         complete(decision, token, token.payload if mapped is UNSET else mapped)
 
 
-def dispatch(decision: Decision, token: Token, attempt: int) -> None:
+def dispatch(decision: Decision, token: Token, mapped: Json = UNSET) -> None:
     rule = decision.node(token).rule
-    mapped = given(decision, token) if attempt == 1 else UNSET
+    attempt = token.attempt + 1
     decision.emit(NodeDispatched(token.id, attempt, mapped))
     if rule.timeout is not None:
-        patience = rule.timeout + (rule.queue_timeout or 0) + _TASK_MARGIN
+        patience = rule.timeout + (QUEUE_TIMEOUT if rule.queue_timeout is None else rule.queue_timeout) + TASK_MARGIN
         decision.set_timer(decision.in_ms(patience), "task", token=token)
     if rule.deadline is not None and attempt == 1:
         decision.set_timer(decision.in_ms(rule.deadline), "node_deadline", token=token)
@@ -65,8 +71,12 @@ def dispatch(decision: Decision, token: Token, attempt: int) -> None:
 
 def given(decision: Decision, token: Token) -> Json:
     """The node's input, if a mapping makes it; unset if it is the payload."""
-    mapping = decision.node(token).input
-    return UNSET if mapping is None else decision.value(mapping, token, "MAPPING_ERROR")
+    node = decision.node(token)
+    mapped = UNSET if node.input is None else decision.value(node.input, token, "MAPPING_ERROR")
+    value = token.payload if mapped is UNSET else mapped
+    if node.input_schema is not None and not decision.fits(node.input_schema, value):
+        raise NodeFault("INPUT_SCHEMA", f"the input of {token.node} does not fit its schema")
+    return mapped
 
 
 def take_signal(decision: Decision, token: Token) -> bool:
@@ -86,27 +96,42 @@ def _matches(decision: Decision, token: Token, signal: Signal) -> bool:
     match = decision.node(token).match
     if match is None:
         return True
-    verdict = match.evaluate({"output": signal.payload, "input": decision.state.input})
-    return verdict is True
+    seen = decision.loaded(match, {"output": signal.payload, "input": decision.state.input})
+    return match.evaluate(seen) is True
 
 
-def _dispatch_first(decision: Decision, token: Token) -> None:
-    dispatch(decision, token, 1)
+def _work(decision: Decision, token: Token) -> None:
+    """A task, unless the same work was done before."""
+    rule = decision.node(token).rule
+    if token.attempt > 0:
+        dispatch(decision, token)
+        return
+    mapped = given(decision, token)
+    if rule.memoize:
+        key = memo_key(rule, token.payload if mapped is UNSET else mapped)
+        memo = decision.recall(key)
+        if memo is not None:
+            decision.emit(NodeRecalled(token.id, key, mapped))
+            complete(decision, token, memo.output)
+            return
+    dispatch(decision, token, mapped)
 
 
 def _ask(decision: Decision, token: Token) -> None:
     human = decision.node(token).rule.human
     due = decision.in_ms(human.timeout) if human and human.timeout is not None else None
-    decision.emit(ApprovalRequested(f"a{token.id}", token.id, due, given(decision, token)))
+    decision.emit(ApprovalRequested(f"{decision.state.run}.{token.id}", token.id, due, given(decision, token)))
     if due is not None:
         decision.set_timer(due, "approval", token=token)
 
 
 def _start_child(decision: Decision, token: Token) -> None:
-    limits = decision.program.graph.limits
-    if decision.state.depth >= limits.max_depth:
+    """Every attempt is a run of its own."""
+    state, limits = decision.state, decision.program.graph.limits
+    if state.depth >= limits.max_depth:
         raise NodeFault("LIMIT_MAX_DEPTH", f"children nest deeper than {limits.max_depth}", limit=limits.max_depth)
-    decision.emit(ChildStarted(f"t{token.id}.{token.attempt + 1}", token.id, given(decision, token)))
+    mapped = given(decision, token) if token.attempt == 0 else UNSET
+    decision.emit(ChildStarted(f"{state.run}.{token.id}.{token.attempt + 1}", token.id, mapped))
 
 
 def _wait(decision: Decision, token: Token) -> None:
@@ -156,11 +181,12 @@ def _not_yet(decision: Decision, token: Token) -> bool:
 def _check_limits(decision: Decision, token: Token) -> None:
     limits = decision.program.graph.limits
     node_limit = decision.node(token).rule.max_hops
-    if token.hop > limits.max_hops or (node_limit is not None and token.hop > node_limit):
-        limit = min(limits.max_hops, node_limit or limits.max_hops)
-        raise NodeFault("LIMIT_MAX_HOPS", f"more than {limit} hops", limit=limit)
+    if token.hop > limits.max_hops:
+        raise NodeFault("LIMIT_MAX_HOPS", f"more than {limits.max_hops} hops", limit=limits.max_hops)
+    if node_limit is not None and token.hop > node_limit:
+        raise NodeFault("NODE_MAX_HOPS", f"more than {node_limit} hops to {token.node}", limit=node_limit)
     if len(decision.state.tokens) > limits.max_tokens:
         raise NodeFault("LIMIT_MAX_TOKENS", f"more than {limits.max_tokens} open tokens", limit=limits.max_tokens)
 
 
-_BEGIN = {"task": _dispatch_first, "human": _ask, "workflow": _start_child, "migration": _dispatch_first}
+_BEGIN = {"task": _work, "human": _ask, "workflow": _start_child, "migration": _work}

@@ -6,7 +6,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from penstock.core.model.events import Fault, Outcome
+from penstock.core.model.events import Artifact, Fault, Outcome
+from penstock.core.model.time import Instant
 
 Json: TypeAlias = Any
 
@@ -20,10 +21,15 @@ class Start(Command, frozen=True, tag="start"):
     graph: str
     input: Json
     seed: str
+    run: str = ""
     submitted_by: str = ""
     labels: dict[str, str] = {}
+    correlation: str = ""
     parent: str | None = None
     depth: int = 0
+    deadline: Instant | None = None
+    """The parent's, if it is nearer than the definition's own."""
+    artifacts: tuple[Artifact, ...] = ()
 
 
 class TaskResult(Command, frozen=True, tag="task.result"):
@@ -37,6 +43,15 @@ class TaskResult(Command, frozen=True, tag="task.result"):
     fault: Fault | None = None
     next_nodes: tuple[str, ...] | None = None
     metadata: dict[str, Json] = {}
+    artifacts: tuple[Artifact, ...] = ()
+
+
+class TaskBegun(Command, frozen=True, tag="task.begun"):
+    """A worker has begun the task."""
+
+    token: int
+    attempt: int
+    nonce: str
 
 
 class RetryParked(Command, frozen=True, tag="parked.retry"):
@@ -78,6 +93,20 @@ class EndChild(Command, frozen=True, tag="child.end"):
 
 class Cancel(Command, frozen=True, tag="cancel"):
     reason: str = ""
+    force: bool = False
+    """Wait for nobody, and undo nothing more."""
+
+
+class Compensate(Command, frozen=True, tag="compensate"):
+    """Undo what a closed run did."""
+
+    reason: Literal["failure", "cancel", "manual"] = "manual"
+    by: str = ""
+
+
+class ChildCompensated(Command, frozen=True, tag="child.compensated"):
+    child: str
+    fault: Fault | None = None
 
 
 class Pause(Command, frozen=True, tag="pause"):
@@ -86,6 +115,27 @@ class Pause(Command, frozen=True, tag="pause"):
 
 class Resume(Command, frozen=True, tag="resume"):
     pass
+
+
+class Patch(Command, frozen=True, tag="patch"):
+    """Change the definition of this run, from the next decision on."""
+
+    id: str
+    operations: tuple[Json, ...]
+    """JSON Patch, with nodes and transitions named by id."""
+    by: str = ""
+    expected_revision: int | None = None
+    note: str = ""
+
+
+class Revert(Command, frozen=True, tag="revert"):
+    """Patch it back to what it was at an earlier revision."""
+
+    id: str
+    to_revision: int
+    by: str = ""
+    expected_revision: int | None = None
+    note: str = ""
 
 
 class Continue(Command, frozen=True, tag="continue"):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from penstock.core.model.events import Artifact, Fault
 from penstock.core.model.time import Instant
 
 Json: TypeAlias = Any
@@ -27,7 +28,7 @@ class DispatchTask(Effect, frozen=True, tag="task.dispatch"):
     idempotency_key: str
     timeout: int | None = None
     claim: bool = False
-    compensates: bool = False
+    purpose: Literal["node", "undo", "route"] = "node"
 
 
 class CancelTask(Effect, frozen=True, tag="task.cancel"):
@@ -54,15 +55,48 @@ class AskApproval(Effect, frozen=True, tag="approval.ask"):
     form: Json = None
 
 
+class WithdrawApproval(Effect, frozen=True, tag="approval.withdraw"):
+    approval: str
+
+
 class StartChild(Effect, frozen=True, tag="child.start"):
     child: str
     workflow: str
     version: str | None
     input: Json
+    depth: int = 1
+    deadline: Instant | None = None
+    artifacts: tuple[Artifact, ...] = ()
 
 
-class CancelChild(Effect, frozen=True, tag="child.cancel"):
+class TellChild(Effect, frozen=True, tag="child.tell"):
+    """A command to a child run."""
+
     child: str
+    what: Literal["cancel", "pause", "resume", "compensate"]
+    reason: str = ""
+
+
+class SaveMemo(Effect, frozen=True, tag="memo.save"):
+    """Others may take this output instead of doing the work again."""
+
+    memo: str
+    output: Json
+
+
+class KeepDeadLetter(Effect, frozen=True, tag="deadletter.keep"):
+    """For people to look at; its payload is in the log."""
+
+    token: int
+    attempt: int
+    node: str
+    queue: str
+    fault: Fault
+    parked: bool = False
+
+
+class CommitArtifacts(Effect, frozen=True, tag="artifacts.commit"):
+    artifacts: tuple[Artifact, ...]
 
 
 class ContinueRun(Effect, frozen=True, tag="run.continue"):
@@ -75,6 +109,14 @@ class ReportOutcome(Effect, frozen=True, tag="run.report"):
     parent: str
     outcome: str
     output: Json = None
+    fault: Fault | None = None
+
+
+class ReportCompensation(Effect, frozen=True, tag="run.report_compensation"):
+    """Tell the parent that what it asked to be undone is undone, or not."""
+
+    parent: str
+    fault: Fault | None = None
 
 
 EFFECTS: tuple[type[Effect], ...] = tuple(Effect.__subclasses__())

@@ -12,15 +12,26 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from penstock.core.model.evaluate import Change
-from penstock.core.model.graph import CompensateRule, JoinRule
+from penstock.core.model.evaluate import Change, Failure, Program
+from penstock.core.model.graph import CompensateRule, JoinRule, NodeRule
 from penstock.core.model.time import Instant
 
 Json: TypeAlias = Any
 
 Outcome: TypeAlias = Literal["completed", "failed", "cancelled", "timed_out"]
 Purpose: TypeAlias = Literal[
-    "retry", "task", "node_deadline", "wait", "signal", "approval", "join", "run_deadline", "cancel_grace"
+    "retry",
+    "task",
+    "node_deadline",
+    "wait",
+    "signal",
+    "approval",
+    "join",
+    "run_deadline",
+    "cancel_grace",
+    "routing",
+    "undo",
+    "undo_retry",
 ]
 
 
@@ -33,6 +44,30 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
     attempt: int = 0
     retryable: bool = False
     details: dict[str, Json] = {}
+
+
+class Artifact(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something a node made that outlives the run: where its bytes are, and what they are."""
+
+    name: str
+    ref: str
+    type: str = ""
+    metadata: Json = None
+
+
+class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something to look at that refuses nothing."""
+
+    code: str
+    path: str
+    message: str
+
+
+class Begun(msgspec.Struct, frozen=True, array_like=True):
+    """Work that was under way when its node changed, and the rule that it was begun by."""
+
+    rule: NodeRule
+    tokens: tuple[int, ...]
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type"):
@@ -49,10 +84,14 @@ class RunStarted(Event, frozen=True, tag="run.started"):
     seed: str
     """Nonces of its tasks follow from this."""
     state: dict[str, Json] = {}
+    run: str = ""
     submitted_by: str = ""
     labels: dict[str, str] = {}
+    correlation: str = ""
     parent: str | None = None
     depth: int = 0
+    artifacts: tuple[Artifact, ...] = ()
+    """What the parent had staged, for a child that may read it."""
 
 
 class TokenCreated(Event, frozen=True, tag="token.created"):
@@ -98,6 +137,22 @@ class TokenAbandoned(Event, frozen=True, tag="token.abandoned"):
     token: int
 
 
+class TaskCancelled(Event, frozen=True, tag="task.cancelled"):
+    """Whoever has it is told to stop. What it did until then is not known, unless it still reports."""
+
+    token: int
+    attempt: int
+    queue: str
+    compensate: CompensateRule | None = None
+
+
+class TaskStarted(Event, frozen=True, tag="task.started"):
+    """A worker has begun: its time runs from now."""
+
+    token: int
+    attempt: int
+
+
 class NodeDispatched(Event, frozen=True, tag="node.dispatched"):
     token: int
     attempt: int
@@ -114,6 +169,45 @@ class NodeCompleted(Event, frozen=True, tag="node.completed"):
     input: Json | UnsetType = UNSET
     applied: bool = True
     """False: it came too late, or did not fit. It was done all the same, and may have to be undone."""
+    bytes: int = 0
+    """Of the output, where the run counts them."""
+    memo: str = ""
+    """The key under which other runs may find this output."""
+
+
+class NodeRecalled(Event, frozen=True, tag="node.recalled"):
+    """The same work was done before, by this run or another: its output is taken instead."""
+
+    token: int
+    memo: str
+    input: Json | UnsetType = UNSET
+
+
+class RoutingAsked(Event, frozen=True, tag="routing.asked"):
+    """Conditions that run user code are evaluated as a task, on what they see now."""
+
+    token: int
+    number: int
+    """How often this token has asked."""
+    tier: int
+    programs: tuple[Program, ...]
+    seen: Json
+    failed: bool = False
+    """Out of the transitions that catch errors."""
+
+
+class RoutingAnswered(Event, frozen=True, tag="routing.answered"):
+    token: int
+    verdicts: dict[str, bool | Failure]
+
+
+class ArtifactsStaged(Event, frozen=True, tag="artifacts.staged"):
+    token: int
+    artifacts: tuple[Artifact, ...]
+
+
+class ArtifactsCommitted(Event, frozen=True, tag="artifacts.committed"):
+    """The run completed: what it staged is there for others."""
 
 
 class TaskFailed(Event, frozen=True, tag="task.failed"):
@@ -134,11 +228,38 @@ class TokenParked(Event, frozen=True, tag="token.parked"):
     fault: Fault
 
 
+class TokenUnparked(Event, frozen=True, tag="token.unparked"):
+    """Somebody wants one more attempt."""
+
+    token: int
+
+
 class NodeFailed(Event, frozen=True, tag="node.failed"):
     """For good: after the last attempt, or for a reason that no attempt can mend."""
 
     token: int
     fault: Fault
+
+
+class TaskExhausted(Event, frozen=True, tag="task.exhausted"):
+    """No attempt is left; a dead letter is kept."""
+
+    token: int
+    node: str
+    queue: str
+    attempt: int
+    fault: Fault
+    parked: bool = False
+
+
+class ResultRecorded(Event, frozen=True, tag="result.recorded"):
+    """A success of a task that nobody waited for any more: it was done, and may have to be undone."""
+
+    token: int
+    attempt: int
+    output: Json = None
+    fault: Fault | None = None
+    """Set: it did not succeed after all."""
 
 
 class ResultIgnored(Event, frozen=True, tag="result.ignored"):
@@ -240,6 +361,8 @@ class TimerSet(Event, frozen=True, tag="timer.set"):
     purpose: Purpose
     token: int = 0
     group: int = 0
+    undo: int = 0
+    """The token whose work is being undone."""
 
 
 class TimerCleared(Event, frozen=True, tag="timer.cleared"):
@@ -282,6 +405,13 @@ class ApprovalDecided(Event, frozen=True, tag="approval.decided"):
     data: Json = None
 
 
+class ApprovalEscalated(Event, frozen=True, tag="approval.escalated"):
+    """Nobody decided in time: others are asked."""
+
+    approval: str
+    due: Instant | None = None
+
+
 class ApprovalWithdrawn(Event, frozen=True, tag="approval.withdrawn"):
     approval: str
 
@@ -295,6 +425,14 @@ class ChildStarted(Event, frozen=True, tag="child.started"):
 class ChildEnded(Event, frozen=True, tag="child.ended"):
     child: str
     outcome: Outcome
+
+
+class ChildCancelled(Event, frozen=True, tag="child.cancelled"):
+    """It is told to stop. It may have completed by then."""
+
+    child: str
+    token: int
+    compensate: CompensateRule
 
 
 class RunPaused(Event, frozen=True, tag="run.paused"):
@@ -317,16 +455,76 @@ class RunCompleted(Event, frozen=True, tag="run.completed"):
 
 
 class RunClosed(Event, frozen=True, tag="run.closed"):
-    pass
+    undone: bool = False
+    """It was undone because somebody asked."""
+    fault: Fault | None = None
+    """What could not be undone."""
+
+
+class RunPatched(Event, frozen=True, tag="run.patched"):
+    """The run has a new revision of its definition: every decision from here on uses it."""
+
+    revision: int
+    definition: str
+    """Content hash of what the operations lead to."""
+    operations: tuple[Json, ...]
+    patch: str
+    """Id of the command."""
+    by: str = ""
+    note: str = ""
+    reverts: int | None = None
+    """The revision that it goes back to."""
+    warnings: tuple[Notice, ...] = ()
+    begun: tuple[Begun, ...] = ()
+    renewed: tuple[int, ...] = ()
+    """Tokens that begin their node anew, as it is now."""
+
+
+class RunMigrated(Event, frozen=True, tag="run.migrated"):
+    """The run goes on by another version of its workflow."""
+
+    token: int
+    revision: int
+    definition: str
+    """Content hash of that version."""
+    version: str
+    state: dict[str, Json] | UnsetType = UNSET
+    """Unset: as it was."""
+    begun: tuple[Begun, ...] = ()
+    renewed: tuple[int, ...] = ()
 
 
 class RunYielded(Event, frozen=True, tag="run.yielded"):
-    """A decision grew too long; it goes on with the next command."""
+    """A decision grew too long; it goes on with a command to itself."""
+
+
+class RunContinued(Event, frozen=True, tag="run.continued"):
+    pass
+
+
+class CompensationRequested(Event, frozen=True, tag="compensation.requested"):
+    """Somebody asked for it, or the parent undoes its children."""
+
+    reason: Literal["failure", "cancel", "manual"]
+    by: str = ""
 
 
 class CompensationStarted(Event, frozen=True, tag="compensation.started"):
     token: int
     attempt: int = 1
+
+
+class CompensationRetryScheduled(Event, frozen=True, tag="compensation.retry_scheduled"):
+    token: int
+    attempt: int
+    due: Instant
+
+
+class CompensationSkipped(Event, frozen=True, tag="compensation.skipped"):
+    """Whether it was done is not known, and its rule says to leave it; or somebody stopped the undoing."""
+
+    token: int
+    reason: str
 
 
 class CompensationEnded(Event, frozen=True, tag="compensation.ended"):

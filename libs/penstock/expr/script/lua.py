@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Literal
 
 from penstock.core.model.evaluate import Json
 from penstock.expr.errors import CompileError, EvaluationError, ExprError, LimitExceeded
+from penstock.expr.script.arguments import pack
 from penstock.expr.script.language import Script, check_source, compiling
-from penstock.expr.script.pool import Complaint, Faulty, Pool, folder_of
+from penstock.expr.script.pool import Complaint, Faulty, Operation, Pool, folder_of
 from penstock.expr.script.sandbox import Recipe
 
 _LANGUAGE = "lua"
@@ -42,15 +42,14 @@ class Lua:
         if self._pool:
             await self._pool.close()
 
-    async def _ask(
-        self, operation: Literal["check", "run", "test"], script: Script, values: Mapping[str, Json]
-    ) -> Json:
+    async def _ask(self, operation: Operation, script: Script, values: Mapping[str, Json]) -> Json:
         if self._pool is None:
             folder = folder_of(_LANGUAGE, "lupa")
             self._pool = Pool(Recipe(_LANGUAGE, "lua:Lua", (folder,)), self._processes)
         source = _wrap(script.source, script.arguments)
+        packed = pack(_LANGUAGE, script.bind(values))
         try:
-            return await self._pool.ask(operation, source, script.bind(values), script.limits)
+            return await self._pool.ask(operation, source, packed, script.limits)
         except Faulty as faulty:
             raise _error(faulty.complaint, script.source) from None
 

@@ -15,9 +15,10 @@ import pydantic_monty
 
 from penstock.core.model.evaluate import Json
 from penstock.expr.errors import EvaluationError, ExprError, LimitExceeded, SandboxUnavailable
+from penstock.expr.script.arguments import encode
 from penstock.expr.script.language import Limits
 from penstock.expr.script.python import LANGUAGE, Module
-from penstock.expr.script.result import MAX_BYTES, decode, encode
+from penstock.expr.script.result import MAX_BYTES, decode
 
 _WATCHDOG_SECONDS = 0.1
 _MAX_PRINTED = 64 * 1024

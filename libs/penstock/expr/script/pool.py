@@ -11,10 +11,13 @@ from msgspec import Struct
 
 from penstock.core.model.evaluate import Json
 from penstock.expr.errors import EvaluationError, SandboxUnavailable
+from penstock.expr.script.inside.frame import REQUEST
 from penstock.expr.script.language import Limits
-from penstock.expr.script.result import decode, encode
+from penstock.expr.script.result import decode
 from penstock.expr.script.sandbox import Recipe, Sandbox
 
+Operation = Literal["check", "run", "test"]
+_LETTERS: dict[Operation, bytes] = {"check": b"c", "run": b"r", "test": b"t"}
 # The way there and back; the limit is for the script.
 _GRACE_SECONDS = 0.02
 
@@ -51,13 +54,11 @@ class Pool:
     def pids(self) -> list[int]:
         return [sandbox.pid for sandbox in self._all if sandbox.alive]
 
-    async def ask(
-        self, operation: Literal["check", "run", "test"], source: str, values: list[Json], limits: Limits
-    ) -> Json:
-        header = (operation, source, limits.timeout_ms, limits.max_memory_mb)
-        frame = msgspec.json.encode(header) + encode(self._recipe.language, values)
+    async def ask(self, operation: Operation, source: str, values: bytes, limits: Limits) -> Json:
+        text = source.encode()
+        head = REQUEST.pack(_LETTERS[operation], limits.timeout_ms, limits.max_memory_mb, len(text))
         async with self._slots:
-            answer = await self._lend(frame, limits.timeout_ms / 1000 + _GRACE_SECONDS)
+            answer = await self._lend(head + text + values, limits.timeout_ms / 1000 + _GRACE_SECONDS)
         if answer[:1] == b"e":
             raise Faulty(self._complaint(answer[1:]))
         return await decode(self._recipe.language, answer[1:])

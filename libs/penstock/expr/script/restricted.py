@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from penstock.core.model.evaluate import Json
 from penstock.expr.errors import ExprError, LimitExceeded
+from penstock.expr.script.arguments import encode
 from penstock.expr.script.language import Limits
-from penstock.expr.script.pool import Complaint, Faulty, Pool, folder_of
+from penstock.expr.script.pool import Complaint, Faulty, Operation, Pool, folder_of
 from penstock.expr.script.python import LANGUAGE, Module
 from penstock.expr.script.sandbox import Recipe
 
@@ -35,11 +34,9 @@ class Restricted:
     async def close(self) -> None:
         await self._pool.close()
 
-    async def _ask(
-        self, operation: Literal["check", "run", "test"], module: Module, values: list[Json], limits: Limits
-    ) -> Json:
+    async def _ask(self, operation: Operation, module: Module, values: list[Json], limits: Limits) -> Json:
         try:
-            return await self._pool.ask(operation, module.text, values, limits)
+            return await self._pool.ask(operation, module.text, encode(LANGUAGE, values), limits)
         except Faulty as faulty:
             if operation == "check":
                 raise

@@ -26,16 +26,6 @@ def outputs(value: Json) -> dict[str, Json]:
     return value if isinstance(value, dict) else {"result": value}
 
 
-def encode(language: str, values: Json) -> bytes:
-    try:
-        text = msgspec.json.encode(values)
-    except (TypeError, RecursionError) as error:
-        raise EvaluationError(language=language, reason=f"the arguments are not JSON: {error}") from None
-    if len(text) > MAX_BYTES:
-        raise LimitExceeded(language=language, limit="argument size")
-    return text
-
-
 def _decode(language: str, text: bytes) -> Json:
     if len(text) > MAX_BYTES:
         raise LimitExceeded(language=language, limit="result size")

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from penstock.expr.errors import EvaluationError, LimitExceeded, SandboxUnavailable
 from penstock.expr.script import inside
+from penstock.expr.script.inside.frame import LENGTH
 from penstock.expr.script.result import MAX_BYTES
 
 _START_SECONDS = 30.0
@@ -92,7 +93,7 @@ class Sandbox(asyncio.BufferedProtocol):
         if self._transport is None or not self.alive:
             raise SandboxUnavailable(language=self._language, reason="it has ended")
         answer = self._expect()
-        self._transport.write(len(request).to_bytes(4, "little") + request)
+        self._transport.write(LENGTH.pack(len(request)) + request)
         return await self._wait(answer, seconds)
 
     def _expect(self) -> asyncio.Future[bytes]:
@@ -100,8 +101,7 @@ class Sandbox(asyncio.BufferedProtocol):
         return self._answer
 
     async def _wait(self, answer: asyncio.Future[bytes], seconds: float) -> bytes:
-        cause = LimitExceeded(language=self._language, limit="time")
-        timer = asyncio.get_running_loop().call_later(seconds, self.kill, cause)
+        timer = asyncio.get_running_loop().call_later(seconds, self._time_out)
         try:
             return await answer
         except asyncio.CancelledError:
@@ -110,6 +110,9 @@ class Sandbox(asyncio.BufferedProtocol):
         finally:
             timer.cancel()
             self._answer = None
+
+    def _time_out(self) -> None:
+        self.kill(LimitExceeded(language=self._language, limit="time"))
 
     def kill(self, cause: EvaluationError | None = None) -> None:
         self._cause = self._cause or cause

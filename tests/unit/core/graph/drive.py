@@ -8,6 +8,7 @@ from typing import Any, Self, Union
 import msgspec
 
 from penstock.core.definition import compile_definition
+from penstock.core.graph.counter import Counter, operations, standing
 from penstock.core.graph.decide import decide
 from penstock.core.graph.effects import effects, outstanding
 from penstock.core.graph.evolve import evolve
@@ -24,6 +25,14 @@ EVALUATOR = ExpressionEvaluator()
 ANY_EVENT: msgspec.msgpack.Decoder[e.Event] = msgspec.msgpack.Decoder(Union[e.EVENTS])  # noqa: UP007 - made of a tuple
 
 
+PASSING = (f.CancelTask, f.DropTimer, f.WithdrawApproval, f.SaveMemo, f.KeepDeadLetter)
+"""Effects that are lost if they are lost: nothing waits for them."""
+
+
+def tells(effect: f.Effect) -> bool:
+    return isinstance(effect, f.TellChild) and effect.what in {"cancel", "resume"}
+
+
 class Drive:
     """One run of one definition."""
 
@@ -32,21 +41,24 @@ class Drive:
         self.state = State()
         self.now = Instant(SECOND)
         self.log: list[tuple[e.Event, Instant]] = []
+        self.audited = State()
+        self.counter = Counter()
         self.tasks: dict[tuple[int, int], f.DispatchTask] = {}
         self.input = input
 
     def start(self) -> Self:
-        return self.send(c.Start("w", "hash", self.input, "seed"))
+        return self.send(c.Start("w", "hash", self.input, "seed", "r"))
 
     def send(self, command: c.Command) -> Self:
         events = decide(self.program, self.state, command, self.now)
         self.log += [(event, self.now) for event in events]
         assert self.rebuilt() == self.state
-        assert self.state.counter == len(self.state.tokens)
+        for operation in operations(self.audited, events, self.now):
+            assert self.counter.apply(operation)
+        assert self.counter.value == self.state.counter == standing(self.state)
         found = effects(self.program, self.state, events)
         waiting = outstanding(self.program, self.state)
-        stops = (f.CancelTask, f.CancelChild, f.DropTimer, f.ContinueRun, f.ReportOutcome)
-        assert all(effect in waiting for effect in found if not isinstance(effect, stops))
+        assert all(effect in waiting for effect in found if not isinstance(effect, PASSING) and not tells(effect))
         self.tasks = {(t.token, t.attempt): t for t in waiting if isinstance(t, f.DispatchTask)}
         if any(isinstance(effect, f.ContinueRun) for effect in found):
             self.send(c.Continue())

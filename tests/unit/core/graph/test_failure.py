@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from penstock.core.graph.backoff import delay
 from penstock.core.graph.errors import UnknownTarget
-from penstock.core.graph.fail import delay
-from penstock.core.graph.state import Token
 from penstock.core.model import commands as c
 from penstock.core.model import events as e
 from penstock.core.model.graph import RetryRule
@@ -70,14 +69,13 @@ def test_attempts_run_out() -> None:
     ids=["fixed", "linear", "exponential", "capped"],
 )
 def test_the_delay_before_the_next_attempt(rule: RetryRule, delays: list[float]) -> None:
-    assert [delay(rule, Token(1, "a", 0, 1, None, attempt=k)) for k in range(1, 5)] == delays
+    assert [delay(rule, 1, k) for k in range(1, 5)] == delays
 
 
 def test_jitter_stays_within_its_share_and_is_the_same_on_replay() -> None:
     rule = RetryRule(9, "fixed", 1000, jitter=0.2)
-    tokens = [Token(number, "a", 0, 1, None, attempt=1) for number in range(200)]
-    delays = [delay(rule, token) for token in tokens]
-    assert delays == [delay(rule, token) for token in tokens]
+    delays = [delay(rule, number, 1) for number in range(200)]
+    assert delays == [delay(rule, number, 1) for number in range(200)]
     assert 800 <= min(delays) < 850
     assert 1150 < max(delays) <= 1200
 
@@ -207,7 +205,7 @@ def test_a_parked_token_is_tried_once_more_under_the_same_key() -> None:
     run = parked()
     run.send(c.RetryParked(1))
     (again,) = run.open()
-    assert (again.attempt, again.idempotency_key) == (2, "t1")
+    assert (again.attempt, again.idempotency_key) == (2, "r.1")
     assert run.complete("a", "fine").output == "fine"
 
 

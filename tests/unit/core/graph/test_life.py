@@ -275,7 +275,7 @@ def test_a_failure_undoes_what_was_done_in_reverse_order() -> None:
     undone = []
     while tasks := run.open():
         (task_,) = tasks  # one at a time
-        assert task_.compensates
+        assert task_.purpose == "undo"
         undone.append((task_.node, task_.input["output"]))
         run.answer(task_)
     assert undone == [("b", "B"), ("a", "A")]
@@ -299,6 +299,6 @@ def test_a_cancelled_run_is_undone_after_what_runs_has_answered() -> None:
     run = Drive(SAGA).start().complete("a")
     task_ = run.open("b")[0]
     run.send(c.Cancel())
-    assert [t.compensates for t in run.open()] == [False]
+    assert [t.purpose for t in run.open()] == ["node"]
     run.answer(task_, "late")
-    assert [(t.node, t.compensates) for t in run.open()] == [("b", True)]
+    assert [(t.node, t.purpose) for t in run.open()] == [("b", "undo")]

@@ -8,12 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.graph.decision import NodeFault
-from penstock.core.graph.merge import merge
+from penstock.core.graph.fault import NodeFault
+from penstock.core.graph.merge import Contribution, merge
 from penstock.core.model.graph import MergeRule
 from tests.unit.core.graph.drive import Drive, graph
 
 Json = Any
+
+
+def contributions(outputs: list[Json]) -> list[Contribution]:
+    return [Contribution(index, str(index), output) for index, output in enumerate(outputs)]
+
+
 STRATEGIES = ("append", "concat", "merge_object", "keyed_by_branch", "last_wins")
 
 
@@ -33,12 +39,12 @@ STRATEGIES = ("append", "concat", "merge_object", "keyed_by_branch", "last_wins"
     ],
 )
 def test_a_strategy_merges_by_index(strategy: Any, outputs: list[Json], expected: Json) -> None:  # noqa: ANN401 - a literal
-    assert merge(MergeRule(strategy), [(str(index), output) for index, output in enumerate(outputs)]) == expected
+    assert merge(MergeRule(strategy), contributions(outputs)) == expected
 
 
 def test_only_objects_merge_as_objects() -> None:
     with pytest.raises(NodeFault) as caught:
-        merge(MergeRule("merge_object"), [("0", {}), ("1", [])])
+        merge(MergeRule("merge_object"), contributions([{}, []]))
     assert caught.value.code == "MERGE_TYPE"
 
 
@@ -56,7 +62,7 @@ def test_the_order_of_arrival_never_changes_the_merge(strategy: str, order: list
     tasks = run.open("b")
     for index in order:
         run.answer(tasks[index], outputs[index])
-    expected = merge(MergeRule(strategy), [(str(index), output) for index, output in enumerate(outputs)])  # type: ignore[arg-type]
+    expected = merge(MergeRule(strategy), contributions(outputs))  # type: ignore[arg-type]
     found = run.open("c")[0].input
     assert found == expected
     assert repr(found) == repr(expected)  # keys in the same order too

@@ -111,7 +111,7 @@ class TestRoutingFailure:
         self, written: list[dict[str, Json]], node: dict[str, Json], code: str
     ) -> None:
         run = ways(*written, node={**node, "compensate": {"action": "undo"}}, **self.SCHEMA).complete("a", {"n": 1})
-        assert [task.compensates for task in run.open()] == [True]
+        assert [task.purpose for task in run.open()] == ["undo"]
         assert run.open()[0].input["output"] == {"n": 1}
         assert run.code == code
 

@@ -1,27 +1,16 @@
-"""The loop of a sandbox process: one request in, one answer out, over the socket on file descriptor 0.
-
-A frame is four bytes of length and that many bytes. A request is two JSON texts: what to do, and the list of
-argument values. An answer is one letter and one JSON text: `v` a value, `e` an error as
-`{"kind", "reason", "line", "column"}`. Only text crosses the border: whatever a script makes of this process,
-its parent has nothing to trust but a parser.
-"""
+"""The loop of a sandbox process: one request in, one answer out (see `frame`), over the socket on file descriptor 0."""
 
 from __future__ import annotations
 
 import json
 import os
-from typing import Any, Protocol
+from typing import Protocol
 
+from penstock.expr.script.inside.frame import LENGTH, REQUEST
 from penstock.expr.script.inside.jail import Allowance, enter
 
 _SOCKET = 0
-_HEADER = 4
 encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
-_decoder = json.JSONDecoder()
-
-
-def decode(text: str) -> Any:  # noqa: ANN401 - any JSON
-    return _decoder.raw_decode(text)[0]
 
 
 class Fault(Exception):
@@ -33,12 +22,12 @@ class Fault(Exception):
 
 
 class Engine(Protocol):
-    def check(self, source: str) -> None: ...
+    def check(self, source: bytes) -> None: ...
 
-    def run(self, source: str, values: str, max_memory_mb: int) -> str:
-        """From the arguments as JSON text to the result as JSON text."""
+    def run(self, source: bytes, values: bytes, max_memory_mb: int) -> str:
+        """The result as JSON text."""
 
-    def test(self, source: str, values: str, max_memory_mb: int) -> bool: ...
+    def test(self, source: bytes, values: bytes, max_memory_mb: int) -> bool: ...
 
     def tidy(self) -> None:
         """Called after the answer is sent: give back memory."""
@@ -49,17 +38,18 @@ def serve(engine: Engine) -> None:
     _send(b"v", encode(enter()))
     while True:
         request = _receive()
-        (operation, source, timeout_ms, max_memory_mb), end = _decoder.raw_decode(request)
+        operation, timeout_ms, max_memory_mb, size = REQUEST.unpack_from(request)
         allowance.grant(timeout_ms, max_memory_mb)
-        _send(*_answer(engine, operation, source, request[end:], max_memory_mb))
+        end = REQUEST.size + size
+        _send(*_answer(engine, operation, request[REQUEST.size : end], request[end:], max_memory_mb))
         engine.tidy()
 
 
-def _answer(engine: Engine, operation: str, source: str, values: str, memory: int) -> tuple[bytes, str]:
+def _answer(engine: Engine, operation: bytes, source: bytes, values: bytes, memory: int) -> tuple[bytes, str]:
     try:
-        if operation == "run":
+        if operation == b"r":
             return b"v", engine.run(source, values, memory)
-        if operation == "test":
+        if operation == b"t":
             return b"v", "true" if engine.test(source, values, memory) else "false"
         engine.check(source)
     except Fault as fault:
@@ -69,11 +59,11 @@ def _answer(engine: Engine, operation: str, source: str, values: str, memory: in
     return b"v", "null"
 
 
-def _receive() -> str:
+def _receive() -> bytes:
     frame = _read()
-    while len(frame) < _HEADER + int.from_bytes(frame[:_HEADER], "little"):
+    while len(frame) < LENGTH.size or len(frame) < LENGTH.size + LENGTH.unpack_from(frame)[0]:
         frame += _read()
-    return frame[_HEADER:].decode()
+    return frame[LENGTH.size :]
 
 
 def _read() -> bytes:
@@ -85,6 +75,6 @@ def _read() -> bytes:
 
 def _send(letter: bytes, text: str) -> None:
     body = letter + text.encode()
-    frame = memoryview(len(body).to_bytes(_HEADER, "little") + body)
+    frame = memoryview(LENGTH.pack(len(body)) + body)
     while frame:
         frame = frame[os.write(_SOCKET, frame) :]

@@ -10,7 +10,7 @@ from typing import Any
 
 from lupa.lua54 import LuaError, LuaRuntime  # type: ignore[import-untyped]  # it has no stubs
 
-from penstock.expr.script.inside.loop import Fault, decode
+from penstock.expr.script.inside.loop import Fault
 
 _CACHED = 1024
 _KEPT_BYTES = 4 << 20
@@ -22,37 +22,37 @@ class Lua:
 
     def __init__(self) -> None:
         self._trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        with open(f"{__file__.removesuffix('lua.py')}sandbox.lua", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs memory
-            self._sandbox = file.read()
+        self._sources = [_read("arguments.lua"), _read("sandbox.lua")]
         self._start()
 
     def _start(self) -> None:
         self._lua = LuaRuntime(
             register_eval=False, register_builtins=False, attribute_filter=_refuse, max_memory=1 << 40
         )
-        self._compile, self._run, self._test, self._array = self._lua.execute(self._sandbox)
-        self._chunks: dict[str, Any] = {}
+        arguments, sandbox = self._sources
+        self._compile, self._run, self._test = self._lua.execute(sandbox, *self._lua.execute(arguments))
+        self._chunks: dict[bytes, Any] = {}
         self._doubtful = False
 
-    def check(self, source: str) -> None:
+    def check(self, source: bytes) -> None:
         self._chunk(source)
 
-    def run(self, source: str, values: str, max_memory_mb: int) -> str:
+    def run(self, source: bytes, values: bytes, max_memory_mb: int) -> str:
         text: str = self._execute(self._run, source, values, max_memory_mb)
         return text
 
-    def test(self, source: str, values: str, max_memory_mb: int) -> bool:
+    def test(self, source: bytes, values: bytes, max_memory_mb: int) -> bool:
         return bool(self._execute(self._test, source, values, max_memory_mb))
 
     def tidy(self) -> None:
         if self._doubtful or self._lua.get_memory_used() > _KEPT_BYTES:
             self._chunks.clear()
-            del self._lua, self._compile, self._run, self._test, self._array
+            del self._lua, self._compile, self._run, self._test
             if self._trim:
                 self._trim(0)
             self._start()
 
-    def _chunk(self, source: str) -> Any:  # noqa: ANN401 - a Lua function
+    def _chunk(self, source: bytes) -> Any:  # noqa: ANN401 - a Lua function
         chunk = self._chunks.pop(source, None)
         if chunk is None:
             chunk = self._compile(source)
@@ -63,14 +63,12 @@ class Lua:
         self._chunks[source] = chunk  # the most recently used comes last
         return chunk
 
-    def _execute(self, entry: Any, source: str, values: str, max_memory_mb: int) -> Any:  # noqa: ANN401 - Lua's
+    def _execute(self, entry: Any, source: bytes, values: bytes, max_memory_mb: int) -> Any:  # noqa: ANN401 - Lua's
         self._lua.set_max_memory(self._lua.get_memory_used() + max_memory_mb * _MIB)
         try:
-            succeeded, result = entry(self._chunk(source), *self._arguments(values))
+            succeeded, result = entry(self._chunk(source), values)
         except LuaError as error:
             succeeded, result = False, str(error)
-        except OverflowError:
-            raise Fault("error", "an argument has an integer beyond 64 bits") from None
         except UnicodeDecodeError:
             raise Fault("error", "an error message that is not UTF-8") from None
         finally:
@@ -80,22 +78,10 @@ class Lua:
             raise _fault("error", result)
         return result
 
-    def _arguments(self, text: str) -> list[Any]:
-        values: list[Any] = decode(text)
-        if "[]" in text:
-            self._mark_arrays(values)
-        for index, value in enumerate(values):
-            if isinstance(value, dict | list):
-                values[index] = self._lua.table_from(value, recursive=True)
-        return values
 
-    def _mark_arrays(self, value: Any) -> None:  # noqa: ANN401 - any JSON
-        """An empty list must stay a list on its way back; every other is known by its keys."""
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            if item == []:
-                value[key] = self._array()
-            elif isinstance(item, dict | list):
-                self._mark_arrays(item)
+def _read(name: str) -> str:
+    with open(f"{__file__.removesuffix('lua.py')}{name}", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs memory
+        return file.read()
 
 
 def _refuse(_value: object, name: object, _setting: bool) -> str:

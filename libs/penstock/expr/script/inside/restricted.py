@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import json
 import math
 import operator
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from RestrictedPython import Guards
 from RestrictedPython.compile import compile_restricted_exec
 
-from penstock.expr.script.inside.loop import Fault, decode, encode
+from penstock.expr.script.inside.loop import Fault, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,11 +40,11 @@ _INPLACE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class Restricted:
-    def check(self, source: str) -> None:
+    def check(self, source: bytes) -> None:
         _guard(lambda: self._define(source))
 
-    def run(self, source: str, values: str, max_memory_mb: int) -> str:  # noqa: ARG002 - the kernel counts
-        value = _guard(lambda: self._define(source)(*decode(values)))
+    def run(self, source: bytes, values: bytes, max_memory_mb: int) -> str:  # noqa: ARG002 - the kernel counts
+        value = _guard(lambda: self._define(source)(*json.loads(values)))
         try:
             text = encode(value)
         except RecursionError:
@@ -52,15 +53,15 @@ class Restricted:
             raise Fault("error", f"the result is not JSON: {error}") from None
         return text
 
-    def test(self, source: str, values: str, max_memory_mb: int) -> bool:  # noqa: ARG002 - the kernel counts
-        return _guard(lambda: bool(self._define(source)(*decode(values))))
+    def test(self, source: bytes, values: bytes, max_memory_mb: int) -> bool:  # noqa: ARG002 - the kernel counts
+        return _guard(lambda: bool(self._define(source)(*json.loads(values))))
 
     def tidy(self) -> None:
         pass
 
-    def _define(self, source: str) -> Callable[..., Any]:
+    def _define(self, source: bytes) -> Callable[..., Any]:
         names = _globals()
-        exec(self._compile(source), names)  # noqa: S102 - what this process is for
+        exec(self._compile(source.decode()), names)  # noqa: S102 - what this process is for
         evaluate: Callable[..., Any] | None = names.get("evaluate")
         if evaluate is None:
             raise Fault("error", "`evaluate` is not defined")

@@ -1,5 +1,6 @@
 -- What a script sees, and how its result becomes JSON text. Runs once per Lua state; scripts never reach
 -- anything in this file but what `functions` and `libraries` hold.
+local arguments, fill, fill_all, array, array_mark, unread_mark = ...
 local get_mark, set_mark, set_upvalue = debug.getmetatable, setmetatable, debug.setupvalue
 local next, type, rawget, rawset, error, pcall, load = next, type, rawget, rawset, error, pcall, load
 local math_type, random_seed, huge = math.type, math.randomseed, math.huge
@@ -8,12 +9,6 @@ local concat, tonumber = table.concat, tonumber
 
 get_mark("").__metatable = false
 string.dump = nil
-
-local array_mark = {__name = "array", __metatable = false}
-
-local function array(items)
-  return set_mark(items or {}, array_mark)
-end
 
 -- A finalizer would run inside somebody else's script.
 local function guarded_setmetatable(value, mark)
@@ -29,6 +24,11 @@ local functions = {
   setmetatable = guarded_setmetatable, tonumber = tonumber, tostring = tostring, type = type, xpcall = xpcall,
   array = array, print = function() end, _VERSION = _VERSION,
 }
+-- These see a table as it is, not as its mark shows it.
+local raw = {
+  array = true, getmetatable = true, next = true, pairs = true, rawget = true, rawlen = true, rawset = true,
+  setmetatable = true,
+}
 local libraries = {string = string, table = table, math = math, utf8 = utf8, coroutine = coroutine}
 
 -- Every run has globals of its own; a library is copied when a script first names it.
@@ -36,7 +36,10 @@ local globals_mark = {
   __metatable = false,
   __index = function(globals, name)
     local library = libraries[name]
-    if not library then return functions[name] end
+    if not library then
+      if raw[name] then fill_all() end
+      return functions[name]
+    end
     local own = {}
     for key, value in next, library do own[key] = value end
     rawset(globals, name, own)
@@ -73,7 +76,7 @@ local function number_of(value)
 end
 
 local MAX_DEPTH, MAX_BYTES = 64, 1 << 20
-local write
+local write, write_table
 
 local function write_list(value, count, longest, out, depth)
   if longest > 2 * count + 8 then
@@ -100,7 +103,7 @@ local function write_object(value, out, depth)
   out[#out + 1] = "}"
 end
 
-local function write_table(value, out, depth)
+function write_table(value, out, depth)
   if depth >= MAX_DEPTH then error("limit: nesting", 0) end
   local count, longest = 0, 0
   for key in next, value do
@@ -109,7 +112,12 @@ local function write_table(value, out, depth)
     if key > longest then longest = key end
   end
   if count > 0 then return write_list(value, count, longest, out, depth + 1) end
-  out[#out + 1] = get_mark(value) == array_mark and "[]" or "{}"
+  local mark = get_mark(value)
+  if mark == unread_mark then
+    fill(value)
+    return write_table(value, out, depth)
+  end
+  out[#out + 1] = mark == array_mark and "[]" or "{}"
 end
 
 function write(value, out, depth)
@@ -132,21 +140,23 @@ local function encode(value)
   return concat(out)
 end
 
-local function call(chunk, finish, ...)
+local function start(chunk, text) return chunk(arguments(text)) end
+
+local function call(chunk, finish, text)
   set_upvalue(chunk, 1, fresh())
-  local ok, result = pcall(chunk, ...)
+  local ok, result = pcall(start, chunk, text)
   if ok then ok, result = pcall(finish, result) end
   if not ok and type(result) ~= "string" then result = "error object (" .. type(result) .. ")" end
   return ok, result
 end
 
-local function run(chunk, ...) return call(chunk, encode, ...) end
+local function run(chunk, text) return call(chunk, encode, text) end
 
 local function is_true(value) return value ~= nil and value ~= false end
-local function test(chunk, ...) return call(chunk, is_true, ...) end
+local function test(chunk, text) return call(chunk, is_true, text) end
 
 local function compile(source) return load(source, "=script", "t") end
 
 local everything = _G
 for name in next, everything do everything[name] = nil end
-return compile, run, test, array
+return compile, run, test

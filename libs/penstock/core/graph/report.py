@@ -1,0 +1,183 @@
+"""What workers report: results of tasks, of compensations and of conditions that run user code.
+
+A result is fenced by token, attempt and nonce. One that nobody waits for any more changes nothing, unless what it
+did has to be undone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from penstock.core.graph.compensate import end_compensation
+from penstock.core.graph.complete import complete
+from penstock.core.graph.decision import TASK_MARGIN, Decision
+from penstock.core.graph.effects import nonce
+from penstock.core.graph.errors import UnknownTarget
+from penstock.core.graph.evolve import undo_of
+from penstock.core.graph.fail import catch, fail_attempt, fail_node
+from penstock.core.graph.fault import NodeFault
+from penstock.core.graph.route import check_choice, route
+from penstock.core.graph.state import Token
+from penstock.core.model import commands as c
+from penstock.core.model import events as e
+from penstock.core.model.evaluate import Failure
+
+Json: TypeAlias = Any
+
+
+def task_result(decision: Decision, command: c.TaskResult) -> None:
+    state = decision.state
+    token = state.tokens.get(command.token)
+    if token is not None and token.status == "running" and _answers(decision, command, token.attempt, "node"):
+        _result(decision, token, command)
+    elif token is not None and token.question and _answers(decision, command, token.question.number, "route"):
+        if token.status == "routing":
+            go_on(decision, token, _verdicts(token, command))
+    else:
+        _late(decision, command)
+
+
+def task_begun(decision: Decision, command: c.TaskBegun) -> None:
+    """The worker's time runs from here; until now the task may have waited in its queue."""
+    token = decision.state.tokens.get(command.token)
+    if token is None or token.status != "running" or not _answers(decision, command, token.attempt, "node"):
+        return
+    waiting = f"t{token.id}.{token.attempt}.task"
+    timeout = decision.node(token).rule.timeout
+    if waiting in decision.state.timers and timeout is not None:
+        decision.emit(e.TaskStarted(token.id, token.attempt))
+        decision.emit(e.TimerCleared(waiting))
+        # Under another name: a firing of the old one that is already on its way must not pass for this one.
+        decision.emit(e.TimerSet(f"{waiting}.begun", decision.in_ms(timeout + TASK_MARGIN), "task", token.id))
+
+
+def complete_or_fail(
+    decision: Decision,
+    token: Token,
+    output: Json,
+    next_nodes: tuple[str, ...] | None = None,
+    metadata: dict[str, Json] | None = None,
+) -> None:
+    try:
+        complete(decision, token, output, next_nodes=next_nodes, metadata=metadata)
+    except NodeFault as problem:
+        fail_node(decision, token, problem.fault(token))
+
+
+def go_on(decision: Decision, token: Token, verdicts: dict[str, bool | Failure]) -> None:
+    """Routing goes on where user code was asked."""
+    failed = token.question is not None and token.question.failed
+    scope = token.scope
+    decision.clear_timers(token)
+    decision.emit(e.RoutingAnswered(token.id, verdicts))
+    if failed and token.fault is not None:
+        catch(decision, token, token.fault)
+        return
+    try:
+        route(decision, token, None)
+        decision.touched.append(scope)
+    except NodeFault as problem:
+        fail_node(decision, token, problem.fault(token))
+
+
+def no_verdict(token: Token, fault: e.Fault) -> dict[str, bool | Failure]:
+    programs = token.question.programs if token.question else ()
+    return {program.id: Failure(fault.code, fault.message) for program in programs}
+
+
+def retry_parked(decision: Decision, command: c.RetryParked) -> None:
+    """Under the same idempotency key; its turn comes like anybody's."""
+    token = _parked(decision, command.token)
+    decision.emit(e.TokenUnparked(token.id))
+    decision.ready.append(token.id)
+
+
+def drop_parked(decision: Decision, command: c.DropParked) -> None:
+    token = _parked(decision, command.token)
+    fail_node(decision, token, token.fault or e.Fault("DROPPED", "given up", token.node))
+
+
+def _parked(decision: Decision, number: int) -> Token:
+    token = decision.state.tokens.get(number)
+    if token is None or token.status != "parked":
+        raise UnknownTarget(kind="parked token", name=number)
+    return token
+
+
+def _answers(decision: Decision, command: c.TaskResult | c.TaskBegun, attempt: int, purpose: Any) -> bool:  # noqa: ANN401 - one of three words
+    expected = nonce(decision.state, command.token, attempt, purpose)
+    return command.attempt == attempt and command.nonce == expected
+
+
+def _result(decision: Decision, token: Token, command: c.TaskResult) -> None:
+    fault = _fault_of(command, token.node)
+    if fault is not None:
+        fail_attempt(decision, token, fault)
+        return
+    try:
+        check_choice(decision.node(token), command.next_nodes)
+    except NodeFault as problem:
+        fail_attempt(decision, token, problem.fault(token))
+        return
+    decision.clear_timers(token)
+    if command.artifacts and not token.abandoned:
+        try:
+            _stage(decision, token, command.artifacts)
+        except NodeFault as problem:
+            undo = decision.node(token).rule.compensate
+            decision.emit(e.NodeCompleted(token.id, command.output, (), command.metadata, undo, applied=False))
+            fail_node(decision, token, problem.fault(token))
+            return
+    complete_or_fail(decision, token, command.output, command.next_nodes, command.metadata)
+
+
+def _stage(decision: Decision, token: Token, artifacts: tuple[e.Artifact, ...]) -> None:
+    """Types that the definition declares are checked; in one that declares none, anything may be staged."""
+    declared = decision.program.artifacts
+    for artifact in artifacts:
+        if declared and artifact.type not in declared:
+            raise NodeFault("ARTIFACT_TYPE", f"no artifact type {artifact.type!r} is declared", artifact=artifact.name)
+        if not decision.fits(declared.get(artifact.type), artifact.metadata):
+            message = f"the metadata of {artifact.name} does not fit its type"
+            raise NodeFault("ARTIFACT_TYPE", message, artifact=artifact.name)
+    decision.emit(e.ArtifactsStaged(token.id, artifacts))
+
+
+def _fault_of(command: c.TaskResult, node: str) -> e.Fault | None:
+    if command.status == "completed":
+        return None
+    given = command.fault or e.Fault("TASK_FAILED", f"the worker reported {command.status}")
+    return e.Fault(given.code, given.message, node, command.attempt, given.retryable, given.details)
+
+
+def _verdicts(token: Token, command: c.TaskResult) -> dict[str, bool | Failure]:
+    """Whatever is not plainly true or false is a failure."""
+    fault = _fault_of(command, token.node)
+    if fault is not None or token.question is None:
+        return no_verdict(token, fault or e.Fault("EXPR_EVALUATION", "nobody asked"))
+    found = command.output if isinstance(command.output, dict) else {}
+    verdicts: dict[str, bool | Failure] = {}
+    for program in token.question.programs:
+        match found.get(program.id):
+            case bool(verdict):
+                verdicts[program.id] = verdict
+            case {"code": str(code), "message": str(message)}:
+                verdicts[program.id] = Failure(code, message)
+            case _:
+                verdicts[program.id] = Failure("EXPR_EVALUATION", "there is no verdict")
+    return verdicts
+
+
+def _late(decision: Decision, command: c.TaskResult) -> None:
+    state = decision.state
+    undo = undo_of(state, command.token)
+    if undo is not None and undo.status == "running" and _answers(decision, command, undo.attempt, "undo"):
+        end_compensation(decision, undo, _fault_of(command, undo.node))
+        return
+    flight = state.flights.get(command.token)
+    if flight is not None and not flight.child and _answers(decision, command, flight.attempt, "node"):
+        fault = _fault_of(command, flight.node)
+        output = command.output if fault is None else None
+        decision.emit(e.ResultRecorded(command.token, command.attempt, output, fault))
+        return
+    decision.emit(e.ResultIgnored(command.token, command.attempt, "nobody waits for it"))

@@ -1,0 +1,263 @@
+"""A run's way through its cycle: what is asked for in each phase, and what each answer leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.core.graph.errors import IllegalTransition
+from penstock.core.model.decider import Facts, Need
+from penstock.core.model.effects import ArmTimer, Effect
+from penstock.core.model.time import Instant
+from penstock.core.model.upcast import EventUnknown
+from penstock.core.turn import outputs as o
+from penstock.core.turn.conclude import bury, finish, postpone
+from penstock.core.turn.desk import Desk
+from penstock.core.turn.errors import (
+    CommitRefused,
+    DecisionFailed,
+    EffectRefused,
+    FactsMissing,
+    KindUnknown,
+    RunUnreadable,
+    fault_of,
+)
+from penstock.core.turn.fold import fold, give_up, name_of
+from penstock.core.turn.history import rebuild
+from penstock.core.turn.inputs import Answer, Appended, Conflicted, Failed, Fetched, LastRead, Loaded, Published
+from penstock.core.turn.run import Entry, Fold, Phase, Run
+
+
+def answer(desk: Desk, given: Answer) -> Run | None:
+    """The run that moved on, if any waits for this."""
+    run = desk.answered(given.ticket)
+    if run is not None:
+        handle = _ANSWERS[run.phase].get(type(given))
+        if handle is None:
+            raise IllegalTransition(what=f"run {run.key.run}", now=run.phase, asked=type(given).__name__)
+        handle(desk, run, given)
+    return run
+
+
+# -- cold, loading
+
+
+def load(desk: Desk, run: Run) -> None:
+    first = next(iter(run.hand.values()))
+    if run.fresh and first.kind in desk.kinds and first.deliveries == 1:
+        run.move("resting")  # it is about to be started; if it is there already, its log will say so
+    else:
+        desk.out.append(o.LoadRun(desk.ask(run, "loading"), run.key, run.whole))
+    run.fresh = False
+
+
+def _loaded(desk: Desk, run: Run, given: Loaded) -> None:
+    try:
+        last = rebuild(run, given, desk.kinds, desk.now)
+    except (EventUnknown, KindUnknown):
+        run.move("cold")
+        postpone(desk, run)
+        return
+    except Exception as error:  # noqa: BLE001 - a decider that cannot read its own log
+        run.move("cold")
+        run.whole = given.snapshot is not None
+        if not run.whole:
+            bury(desk, run, RunUnreadable(run=run.key.run, reason=name_of(error)))
+        return
+    behind, run.floor, run.whole = run.head.sequence < run.floor, 0, False
+    if behind:
+        desk.pause(run)
+        return
+    desk.mark.see(run.head.sequence)
+    foreign = run.head.sequence >= desk.mark.start and not last.startswith(desk.own)
+    run.owed = (run.owed or []) if run.head.sequence and (run.dirty or foreign) else None
+    run.move("resting")
+
+
+def _not_loaded(desk: Desk, run: Run, given: Failed) -> None:
+    if given.fault.retryable:
+        desk.pause(run)
+    else:
+        run.move("cold")
+        bury(desk, run, RunUnreadable(run=run.key.run, reason=given.fault.message))
+
+
+# -- resting, fetching
+
+
+def advance(desk: Desk, run: Run) -> None:
+    turn = run.fold = fold(run, desk.kinds, desk.now, desk.limits.fold)
+    if turn.need is not None:
+        _fetch(desk, run, turn.entries[-1], turn.need)
+    elif turn.broken:
+        _drop(run)
+    elif turn.events:
+        _append(desk, run, turn)
+    else:
+        desk.out.append(o.ConfirmLast(desk.ask(run, "confirming"), run.key))
+
+
+def _fetch(desk: Desk, run: Run, entry: Entry, need: Need) -> None:
+    run.forget()
+    if _covers(entry.facts, need):
+        give_up(entry, FactsMissing(kind=entry.kind, id=entry.id, reason="it was given, and asked for again"))
+        run.move("cold")
+        return
+    run.fold = Fold(desk.now, [entry])
+    desk.out.append(o.FetchFacts(desk.ask(run, "fetching"), run.key, need))
+
+
+def _fetched(_: Desk, run: Run, given: Fetched) -> None:
+    entry = _turn(run).entries[-1]
+    had, got = entry.facts, given.facts
+    entry.facts = Facts({**had.definitions, **got.definitions}, {**had.blobs, **got.blobs}, {**had.memos, **got.memos})
+    run.move("cold")
+
+
+def _not_fetched(desk: Desk, run: Run, given: Failed) -> None:
+    entry = _turn(run).entries[-1]
+    if given.fault.retryable:
+        desk.pause(run)
+    else:
+        give_up(entry, FactsMissing(kind=entry.kind, id=entry.id, reason=given.fault.message))
+        run.move("cold")
+
+
+def _covers(facts: Facts, need: Need) -> bool:
+    return (
+        need.definitions <= facts.definitions.keys()
+        and need.blobs <= facts.blobs.keys()
+        and need.memos <= facts.memos.keys()
+    )
+
+
+# -- confirming, appending
+
+
+def _confirmed(desk: Desk, run: Run, given: LastRead) -> None:
+    if given.sequence == run.head.sequence:
+        _publish(desk, run, _turn(run), given.at)
+    else:
+        run.floor = given.sequence
+        _drop(run)
+
+
+def _not_confirmed(desk: Desk, run: Run, _: Failed) -> None:
+    desk.pause(run)
+
+
+def _append(desk: Desk, run: Run, turn: Fold) -> None:
+    ticket = desk.ask(run, "appending")
+    turn.commit = f"{desk.own}{ticket}"
+    desk.hold(run, run.held or desk.mark.next)
+    events, causes, summary = tuple(turn.raws), tuple(turn.causes), turn.summary or o.Summary(0)
+    desk.out.append(
+        o.AppendCommit(ticket, run.key, turn.commit, run.head, turn.at, events, causes, summary.open, summary.due)
+    )
+
+
+def _appended(desk: Desk, run: Run, given: Appended) -> None:
+    turn = _turn(run)
+    desk.mark.see(given.head.sequence)
+    desk.hold(run, given.head.sequence)
+    run.head, run.at, run.alone = given.head, turn.at, False
+    run.remember(turn.causes, turn.at, desk.limits.remember)
+    _publish(desk, run, turn, given.at)
+
+
+def _conflicted(desk: Desk, run: Run, given: Conflicted) -> None:
+    last = given.tail[-1] if given.tail else None
+    if last is not None and last.id == _turn(run).commit:
+        _appended(desk, run, Appended(given.ticket, last.head, given.at))
+    else:
+        run.floor = last.head.sequence if last is not None else 0
+        run.dirty = True  # ours may be in it all the same
+        _drop(run)
+
+
+def _not_appended(desk: Desk, run: Run, given: Failed) -> None:
+    entries = _turn(run).entries
+    if given.fault.retryable:
+        desk.pause(run)
+        return
+    if len(entries) > 1:
+        run.alone = True
+    else:
+        entry = entries[0]
+        give_up(entry, CommitRefused(kind=entry.kind, id=entry.id, reason=given.fault.message))
+    _drop(run)
+
+
+def _drop(run: Run) -> None:
+    """State is mutated in place: after a conflict or an exception it is not to be trusted (rule 2)."""
+    run.forget()
+    run.move("cold")
+
+
+# -- publishing
+
+
+def _publish(desk: Desk, run: Run, turn: Fold, since: Instant) -> None:
+    before = Instant(since + desk.limits.lease // 2)
+    if desk.now > before:
+        desk.doubtful = True
+        return
+    try:
+        found = _effects(run, turn)
+        if turn.summary is None and run.kind is not None and any(entry.reply for entry in turn.entries):
+            turn.summary = run.kind.summary(run.state)
+    except Exception as error:  # noqa: BLE001 - the commands are in the log: giving them up would strand the run
+        problem = DecisionFailed(kind="effects", id=turn.commit, reason=name_of(error))
+        desk.out.append(o.RaiseIncident(run.key, fault_of(problem)))
+        desk.pause(run)
+        return
+    if not found:
+        finish(desk, run, turn)
+        return
+    for effect in found:
+        if type(effect) is ArmTimer:
+            desk.mark.arm(run.key, effect.timer, run.head.sequence)
+    desk.out.append(o.PublishEffects(desk.ask(run, "publishing"), run.key, tuple(found), before))
+
+
+def _effects(run: Run, turn: Fold) -> list[Effect]:
+    """Of the current state only (rule 5): the last commit's, and on any doubt all that the run waits for."""
+    if run.kind is None:
+        return []
+    decider, state = run.kind.decider, run.state
+    events = turn.events if run.owed is None else run.owed
+    found = decider.effects(state, events) if events else []
+    if turn.repeats or run.owed is not None:
+        found += decider.outstanding(state)
+    return found
+
+
+def _published(desk: Desk, run: Run, _: Published) -> None:
+    finish(desk, run, _turn(run))
+
+
+def _not_published(desk: Desk, run: Run, given: Failed) -> None:
+    if given.fault.retryable:
+        desk.pause(run)
+        return
+    finish(desk, run, _turn(run))
+    name = f"effects:{run.head.sequence}"
+    run.hand[name] = Entry(name, "effects", error=EffectRefused(reason=given.fault.message), verdict="broken")
+
+
+_ANSWERS: dict[Phase, dict[type[Any], Callable[[Desk, Run, Any], None]]] = {
+    "cold": {},
+    "resting": {},
+    "pausing": {},
+    "loading": {Loaded: _loaded, Failed: _not_loaded},
+    "fetching": {Fetched: _fetched, Failed: _not_fetched},
+    "confirming": {LastRead: _confirmed, Failed: _not_confirmed},
+    "appending": {Appended: _appended, Conflicted: _conflicted, Failed: _not_appended},
+    "publishing": {Published: _published, Failed: _not_published},
+}
+
+
+def _turn(run: Run) -> Fold:
+    if run.fold is None:
+        raise IllegalTransition(what=f"run {run.key.run}", now=run.phase, asked="an answer")
+    return run.fold
