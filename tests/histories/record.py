@@ -137,7 +137,7 @@ def loops() -> Recorder:
     definition = {
         "name": "loops",
         "nodes": [
-            task("fetch", dependents=["page"], retry=retry, timeout="10s"),
+            task("fetch", dependents=["page"], retry=retry, timeout="10s", queue_timeout="0s"),
             task("page", loop=again, dependents=["end"], input={"turn": "loop.iteration"}),
             task("end"),
         ],

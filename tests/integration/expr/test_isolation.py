@@ -225,7 +225,7 @@ async def test_memory_is_bounded_per_script_not_per_process(lua: Lua) -> None:
 async def test_a_sandbox_that_cannot_start_is_a_typed_error(engine: str) -> None:
     pool = Pool(Recipe("lua", engine, ()), 1)
     with pytest.raises(SandboxUnavailable):
-        await pool.ask("run", "return 1", [], Limits())
+        await pool.ask("run", "return 1", b"", Limits())
     await pool.close()
 
 

@@ -61,8 +61,8 @@ class NodeCompiler:
         registered = self.type(kind)
         self._check_blocks(node, registered.behaviour, path)
         common: dict[str, Any] = {
-            "transitions": _transitions(edge for edge in edges if edge.kind == "transition"),
-            "on_error": _transitions(edge for edge in edges if edge.kind == "error" or edge.catches),
+            "transitions": _transitions(node, (edge for edge in edges if edge.kind == "transition")),
+            "on_error": _transitions(node, (edge for edge in edges if edge.kind == "error" or edge.catches)),
             "fan_out": node.fan_out or "tiers",
             "on_no_match": node.on_no_match,
             "on_condition_error": node.on_condition_error,
@@ -219,8 +219,10 @@ def retry_rule(written: int | Retry) -> RetryRule:
     )
 
 
-def _transitions(edges: Iterable[Edge]) -> tuple[TransitionRule, ...]:
-    ordered = sorted(edges, key=lambda edge: (edge.default, edge.tier))
+def _transitions(node: Node, edges: Iterable[Edge]) -> tuple[TransitionRule, ...]:
+    """In the order in which they are tried; where all are, in the order of their branches: as declared."""
+    tiers = node.fan_out != "all"
+    ordered = sorted(edges, key=lambda edge: (edge.default, edge.tier if tiers else 0))
     last = max((edge.tier for edge in ordered if not edge.default), default=0) + 1
     return tuple(
         TransitionRule(

@@ -72,9 +72,10 @@ def _start(decision: Decision, command: c.Start) -> None:
     deadlines = [due for due in (own, command.deadline) if due is not None]
     if deadlines:
         decision.set_timer(min(deadlines), "run_deadline")
-    for entry in graph.entries:
+    for lane, entry in enumerate(graph.entries):
         token = decision.new_token()
-        decision.emit(e.TokenCreated(token, entry, ROOT, 1, "start", payload=command.input))
+        side = lane if len(graph.entries) > 1 else -1
+        decision.emit(e.TokenCreated(token, entry, ROOT, 1, "start", payload=command.input, lane=side))
         decision.ready.append(token)
 
 

@@ -30,8 +30,8 @@ def nonce(state: State, token: int, attempt: int, purpose: Literal["node", "undo
 
 def outstanding(program: Program, state: State) -> list[f.Effect]:
     found: list[f.Effect] = []
-    for token in state.tokens.values():
-        found += _of_token(program, state, token)
+    if not state.paused:
+        found += _of_tokens(program, state)
     found += [f.ArmTimer(name, timer.due) for name, timer in state.timers.items()]
     found += [_compensation(state, done) for done in state.undo if done.status == "running"]
     if state.yielded:
@@ -59,7 +59,7 @@ def _begun(
     program: Program, state: State, event: e.NodeDispatched | e.ApprovalRequested | e.ChildStarted | e.RoutingAsked
 ) -> Iterable[f.Effect]:
     token = state.tokens.get(event.token)
-    return () if token is None else _of_token(program, state, token)
+    return () if token is None or state.paused else _of_token(program, state, token)
 
 
 def _escalated(program: Program, state: State, event: e.ApprovalEscalated) -> Iterable[f.Effect]:
@@ -104,8 +104,11 @@ def _paused(_: Program, state: State, __: e.RunPaused) -> Iterable[f.Effect]:
     return [f.TellChild(child, "pause") for child in state.children] if state.paused else ()
 
 
-def _resumed(_: Program, state: State, __: e.RunResumed) -> Iterable[f.Effect]:
-    return () if state.paused else [f.TellChild(child, "resume") for child in state.children]
+def _resumed(program: Program, state: State, _: e.RunResumed) -> Iterable[f.Effect]:
+    """What was begun before the pause may never have reached anybody."""
+    if state.paused:
+        return ()
+    return [*_of_tokens(program, state), *(f.TellChild(child, "resume") for child in state.children)]
 
 
 def _yielded(_: Program, __: State, ___: e.RunYielded) -> Iterable[f.Effect]:
@@ -125,6 +128,10 @@ def _closed(_: Program, state: State, __: e.RunClosed | None) -> Iterable[f.Effe
         yield f.ReportOutcome(state.parent, state.outcome, fault=state.fault)
     if state.parent and state.undone:
         yield f.ReportCompensation(state.parent, state.undo_fault)
+
+
+def _of_tokens(program: Program, state: State) -> list[f.Effect]:
+    return [effect for token in state.tokens.values() for effect in _of_token(program, state, token)]
 
 
 def _of_token(program: Program, state: State, token: Token) -> Iterable[f.Effect]:

@@ -4,6 +4,9 @@ DomainError
 ├── IllegalTransition     the run, or the thing named, is not in a state that allows it
 ├── UnknownTarget         no such token, timer, approval or child
 ├── NotStandalone         a workflow that only runs as a child
+├── RevisionConflict      the definition was changed by somebody else
+├── PatchInvalid          what a patch leads to is no valid definition
+├── PatchConflict         it does not fit what the run is doing
 └── SignalsFull
 """
 
@@ -43,6 +46,33 @@ class NotStandalone(DomainError):
     """
 
     code = "NOT_STANDALONE"
+
+
+class RevisionConflict(DomainError):
+    """The run is at revision {revision}, not at {expected}.
+
+    Somebody changed it in between: look at what it is now, and patch that.
+    """
+
+    code = "REVISION_CONFLICT"
+
+
+class PatchInvalid(DomainError):
+    """The patch has {count} errors, the first {first}.
+
+    The attribute `problems` lists all of them; nothing was changed.
+    """
+
+    code = "PATCH_INVALID"
+
+
+class PatchConflict(DomainError):
+    """The patch does not fit what the run is doing: {first}.
+
+    The attribute `conflicts` lists every node that stands in the way; nothing was changed.
+    """
+
+    code = "PATCH_CONFLICT"
 
 
 class SignalsFull(DomainError):

@@ -11,7 +11,20 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET
 
-from penstock.core.graph.state import ROOT, Done, Flight, Group, Question, Scope, Signal, State, Timer, Token
+from penstock.core.graph.state import (
+    ROOT,
+    Arrival,
+    Begun,
+    Done,
+    Flight,
+    Group,
+    Question,
+    Scope,
+    Signal,
+    State,
+    Timer,
+    Token,
+)
 from penstock.core.model import events as e
 from penstock.core.model.evaluate import Change, Failure, apply_changes
 from penstock.core.model.time import SECOND, Instant
@@ -52,6 +65,9 @@ def _token_created(state: State, event: e.TokenCreated, at: Instant) -> None:
     )
     if parent is not None:
         token.fault, token.origin = parent.fault, parent.node
+        token.lane = parent.lane if event.lane < 0 else (*parent.lane, event.lane)
+    elif event.lane >= 0:
+        token.lane = (event.lane,)
     _add(state, token)
     state.next_token = max(state.next_token, event.token + 1)
     state.hops += 1
@@ -71,7 +87,7 @@ def _token_held(state: State, event: e.TokenHeld, _: Instant) -> None:
 def _token_consumed(state: State, event: e.TokenConsumed, _: Instant) -> None:
     token = state.tokens[event.token]
     if event.ends:
-        state.scopes[token.scope].ends.append((token.node, token.output))
+        state.scopes[token.scope].ends.append(Arrival(token.node, token.output, token.lane))
     _remove(state, event.token)
 
 
@@ -165,6 +181,10 @@ def _node_failed(state: State, event: e.NodeFailed, _: Instant) -> None:
 
 
 def _result_recorded(state: State, event: e.ResultRecorded, _: Instant) -> None:
+    if event.compensate is not None:
+        token = state.tokens[event.token]
+        _done(state, Done(token.id, token.node, token.given, event.output, event.compensate))
+        return
     flight = state.flights.pop(event.token)
     if event.fault is None:
         done = Done(event.token, flight.node, flight.input, event.output, flight.rule, child=flight.child)
@@ -189,7 +209,8 @@ def _group_opened(state: State, event: e.GroupOpened, at: Instant) -> None:
         event.first_scope,
         event.first_token,
         items=event.items,
-        item=event.item,
+        parts=[(branches.count, branches.item) for branches in event.branches],
+        lane=opener.lane,
         join=event.join,
         max_parallel=event.max_parallel,
         open=total,
@@ -217,7 +238,7 @@ def _group_opened(state: State, event: e.GroupOpened, at: Instant) -> None:
 def _branch_arrived(state: State, event: e.BranchArrived, _: Instant) -> None:
     token = state.tokens[event.token]
     scope = state.scopes[token.scope]
-    scope.arrivals.append((token.node, token.output))
+    scope.arrivals.append(Arrival(token.node, token.output, token.lane))
     scope.arrival_hop = max(scope.arrival_hop, token.hop)
     state.groups[scope.group].waiting += 1
     state.emitted += 1
@@ -244,12 +265,13 @@ def _join_completed(state: State, event: e.JoinCompleted, at: Instant) -> None:
     group = state.groups[event.group]
     scope = state.scopes[group.scope]
     _write(scope, event.changes)
-    if group.faults:
+    if group.join is not None and group.join.on_sibling_failure == "settle":
         scope.errors[group.name] = [
             {"index": index, "item": group.items[index] if group.items else None, "error": fault_json(fault)}
             for index, fault in sorted(group.faults.items())
         ]
-    _settle(state, group, Token(event.token, event.node, group.scope, group.hop + 1, event.merged, since=at))
+    token = Token(event.token, event.node, group.scope, group.hop + 1, event.merged, since=at, origin=event.origin)
+    _settle(state, group, token)
 
 
 def _join_failed(state: State, event: e.JoinFailed, at: Instant) -> None:
@@ -259,7 +281,7 @@ def _join_failed(state: State, event: e.JoinFailed, at: Instant) -> None:
 
 
 def _settle(state: State, group: Group, token: Token) -> None:
-    token.via, token.parent = f"join {group.name}", group.token
+    token.via, token.parent, token.lane = f"join {group.name}", group.token, group.lane
     _settled(state, group)
     _add(state, token)
     state.next_token = max(state.next_token, token.id + 1)
@@ -270,8 +292,8 @@ def _settled(state: State, group: Group) -> None:
     """The scope that opened it goes on; what is still open in it holds up nobody."""
     scope = state.scopes[group.scope]
     scope.groups.discard(group.id)
-    for _, ends in sorted(group.ends.items()):
-        scope.ends += ends
+    for branch, ends in sorted(group.ends.items()):
+        scope.ends += [Arrival(end.node, end.payload, (*group.lane, branch, *end.lane)) for end in ends]
     group.settled, group.outputs, group.ends = True, {}, {}
     _consume_arrivals(state, group)
 
@@ -292,10 +314,17 @@ def _join_met(state: State, event: e.JoinMet, at: Instant) -> None:
         _remove(state, token.id)
     joined = Token(event.token, event.node, scope, hop + 1, payload, f"join {event.node}", since=at)
     joined.instance = event.instance
+    joined.lane = _shared([token.lane for token in waiting])
     joined.fault = next((token.fault for token in waiting if token.fault is not None), None)
     _add(state, joined)
     state.next_token = max(state.next_token, event.token + 1)
     state.hops += 1
+
+
+def _shared(lanes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """How far they ran together."""
+    shortest = min(lanes, key=len)
+    return next((shortest[:at] for at in range(len(shortest)) if len({lane[at] for lane in lanes}) > 1), shortest)
 
 
 def _loop_advanced(state: State, event: e.LoopAdvanced, _: Instant) -> None:
@@ -403,6 +432,51 @@ def _resumed(state: State, _: e.RunResumed, __: Instant) -> None:
     state.paused = False
 
 
+def _run_patched(state: State, event: e.RunPatched, at: Instant) -> None:
+    state.definition = event.definition
+    state.patches.append(list(event.operations))
+    remember(state, event.patch, at)
+    _revised(state, event, at)
+
+
+def _run_migrated(state: State, event: e.RunMigrated, at: Instant) -> None:
+    """What was patched so far went into the version that is left behind."""
+    state.graph, state.definition, state.patches, state.base = event.definition, "", [], event.revision
+    if event.state is not UNSET:
+        root = state.scopes[ROOT]
+        root.data, root.weight = event.state, len(_encode(event.state))
+    _revised(state, event, at)
+
+
+def _revised(state: State, event: e.RunPatched | e.RunMigrated, at: Instant) -> None:
+    state.revision = event.revision
+    state.begun += [Begun(begun.rule, set(begun.tokens)) for begun in event.begun]
+    for number in event.renewed:
+        _renew(state, state.tokens[number], at)
+    state.held = {node: waiting for node, waiting in state.held.items() if waiting}
+
+
+def _renew(state: State, token: Token, at: Instant) -> None:
+    """It stands on its node as if it had just come, or its node had just completed."""
+    if token.status == "routing":
+        token.status = "done"
+        return
+    if token.status == "joining":
+        _leave_join(state, token)
+        token.instance = ""
+    elif token.status == "parked":
+        state.running[token.node] = state.running.get(token.node, 0) + 1
+    state.held.get(token.node, {}).pop(token.id, None)
+    token.status, token.handle, token.since = "ready", "", at
+
+
+def _forget_begun(state: State, token: int) -> None:
+    """What it does next, it does by its node's rule."""
+    for begun in state.begun:
+        begun.tokens.discard(token)
+    state.begun = [begun for begun in state.begun if begun.tokens]
+
+
 def _yielded(state: State, _: e.RunYielded, __: Instant) -> None:
     state.yielded = True
 
@@ -490,13 +564,19 @@ def _remove(state: State, number: int) -> None:
     scope.tokens.discard(number)
     state.consumed += not token.asked
     if token.status == "joining":
-        scope.joining -= 1
-        waiting = state.joins[token.instance]
-        waiting[token.origin].remove(number)
-        if not waiting[token.origin]:
-            del waiting[token.origin]
-        if not waiting:
-            del state.joins[token.instance]
+        _leave_join(state, token)
+    if state.begun:
+        _forget_begun(state, number)
+
+
+def _leave_join(state: State, token: Token) -> None:
+    state.scopes[token.scope].joining -= 1
+    waiting = state.joins[token.instance]
+    waiting[token.origin].remove(token.id)
+    if not waiting[token.origin]:
+        del waiting[token.origin]
+    if not waiting:
+        del state.joins[token.instance]
 
 
 def _consume_arrivals(state: State, group: Group) -> None:
@@ -512,6 +592,8 @@ def _occupy(state: State, token: Token) -> None:
     held = state.held.get(token.node)
     if held:
         held.pop(token.id, None)
+    if state.begun:
+        _forget_begun(state, token.id)
 
 
 def _release(state: State, token: Token) -> None:
@@ -601,6 +683,8 @@ _HANDLERS: dict[type[e.Event], Callable[[State, Any, Instant], None]] = {
     e.ChildCancelled: _child_cancelled,
     e.RunPaused: _paused,
     e.RunResumed: _resumed,
+    e.RunPatched: _run_patched,
+    e.RunMigrated: _run_migrated,
     e.RunEnding: _run_ending,
     e.RunCompleted: _run_completed,
     e.RunClosed: _run_closed,

@@ -11,7 +11,7 @@ from penstock.core.graph.evolve import undo_of
 from penstock.core.graph.fail import TASK_TIMEOUT, end_run, fail_attempt, fail_node, force
 from penstock.core.graph.report import complete_or_fail, go_on, no_verdict
 from penstock.core.graph.state import Timer, Token
-from penstock.core.graph.synchronize import fail_join, fire, stop_work
+from penstock.core.graph.synchronize import doomed, fail_join, fire, stop_work
 from penstock.core.model import commands as c
 from penstock.core.model import events as e
 
@@ -61,7 +61,7 @@ def _no_verdict(decision: Decision, token: Token) -> None:
 
 def _join_overdue(decision: Decision, timer: Timer) -> None:
     group = decision.state.groups.get(timer.group)
-    if group is None or group.settled or group.join is None:
+    if group is None or group.settled or group.join is None or doomed(decision, group.scope):
         return
     if group.join.on_timeout == "proceed_with_available":
         fire(decision, group, group.join)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from penstock.core.definition.problem import Problem
+from penstock.core.graph.state import State, Token
 from penstock.core.model.evaluate import (
     Condition,
     Evaluator,
@@ -15,7 +17,7 @@ from penstock.core.model.evaluate import (
     Verdicts,
 )
 from penstock.core.model.evaluate import Program as UserProgram
-from penstock.core.model.graph import GraphRule, NodeRule, TransitionRule
+from penstock.core.model.graph import GraphRule, MergeRule, NodeRule, TransitionRule
 
 Json: TypeAlias = Any
 
@@ -67,6 +69,8 @@ class Node(NamedTuple):
     error_ways: tuple[Way, ...]
     waits_for: frozenset[str]
     """If it is a named join: the nodes that it must hear from."""
+    joined: dict[str, str]
+    """If groups are joined here too: the node that each group's token counts as coming from."""
     loops: tuple[str, ...]
     """Loops that it is in, the innermost first: by looping node, or by the transition that leads back."""
     again: Test | None
@@ -81,27 +85,59 @@ class Merge(NamedTuple):
     key: Expression | None
 
 
+class Library(Protocol):
+    """Where programs come from."""
+
+    def compile(self, definition: Json) -> Program:
+        """Raises `DefinitionInvalid`."""
+
+    def known(self, key: str) -> Json | None:
+        """The definition of that content hash, or of that workflow and version, if it is at hand."""
+
+
+class Source(NamedTuple):
+    """What a program was made of."""
+
+    definition: Json
+    hash: str
+    warnings: tuple[Problem, ...]
+    library: Library
+
+
 class Program:
-    def __init__(self, graph: GraphRule, evaluator: Evaluator) -> None:
+    def __init__(self, graph: GraphRule, evaluator: Evaluator, source: Source | None = None) -> None:
         self.graph = graph
+        self.source = source
         self.engine = evaluator.engine
         self._evaluator = evaluator
         loops = _loops(graph)
         self.nodes = {name: self._node(rule, loops.get(name, ())) for name, rule in graph.nodes.items()}
         self.order = {name: position for position, name in enumerate(graph.nodes)}
-        self.merges = {
-            name: Merge(self._expression(join.merge.source), self._expression(join.merge.key))
-            for name, join in graph.groups.items()
-            if join is not None
-        }
+        self._merges = {name: self._merge(join.merge) for name, join in graph.groups.items() if join is not None}
         self.output = self._expression(graph.output)
         self.input_schema = self._schema(graph.input_schema)
         self.state_schema = self._schema(graph.state_schema)
         self.output_schema = self._schema(graph.output_schema)
         self.artifacts = {name: self._schema(schema) for name, schema in graph.artifacts.items()}
 
+    def merge(self, group: str, rule: MergeRule) -> Merge:
+        """By the rule that the group was opened with, whatever it is by now."""
+        join = self.graph.groups.get(group)
+        return self._merges[group] if join is not None and join.merge == rule else self._merge(rule)
+
+    def begun_by(self, state: State, token: Token) -> NodeRule:
+        """The rule of what is under way for the token, whatever its node's is by now."""
+        for begun in state.begun:
+            if token.id in begun.tokens:
+                return begun.rule
+        return self.nodes[token.node].rule
+
+    def _merge(self, rule: MergeRule) -> Merge:
+        return Merge(self._expression(rule.source), self._expression(rule.key))
+
     def _node(self, rule: NodeRule, loops: tuple[str, ...]) -> Node:
         caught = {way.id for way in rule.on_error}
+        joined, waits_for = self._arrivals(rule)
         value = rule.config if rule.behaviour == "transform" else rule.wait.until if rule.wait else None
         return Node(
             rule=rule,
@@ -111,12 +147,32 @@ class Program:
             output_schema=self._schema(rule.output_schema),
             ways=tuple(self._way(way, catches=way.id in caught) for way in rule.transitions),
             error_ways=tuple(self._way(way, catches=False) for way in rule.on_error),
-            waits_for=frozenset(rule.dependencies) if rule.wait_for_all else frozenset(),
+            waits_for=waits_for,
+            joined=joined,
             loops=loops,
             again=self._test(rule.loop.condition) if rule.loop else None,
             value=self._expression(value),
             match=self._test(rule.wait.match) if rule.wait else None,
         )
+
+    def _arrivals(self, rule: NodeRule) -> tuple[dict[str, str], frozenset[str]]:
+        """A group joined at a named join is one arrival, from the first of the nodes that join it."""
+        if not rule.wait_for_all:
+            return {}, frozenset()
+        nodes = self.graph.nodes
+        joins = [
+            (source, way.joins)
+            for source in rule.dependencies
+            for way in nodes[source].transitions
+            if way.to == rule.id and way.joins is not None
+        ]
+        joined: dict[str, str] = {}
+        for source, group in joins:
+            joined.setdefault(group, source)
+        others = {source for source, _ in joins} - set(joined.values())
+        waits_for = frozenset(rule.dependencies) - others
+        alone = len(waits_for) == 1 and bool(joined)
+        return (joined, frozenset()) if alone else (joined, waits_for)
 
     def _way(self, rule: TransitionRule, *, catches: bool) -> Way:
         items = self._expression(rule.foreach.items) if rule.foreach else None

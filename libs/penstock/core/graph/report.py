@@ -117,6 +117,9 @@ def _result(decision: Decision, token: Token, command: c.TaskResult) -> None:
     try:
         check_choice(decision.node(token), command.next_nodes)
     except NodeFault as problem:
+        undo = decision.node(token).rule.compensate
+        if undo is not None:  # it was done, wherever it wanted to go
+            decision.emit(e.ResultRecorded(token.id, token.attempt, command.output, compensate=undo))
         fail_attempt(decision, token, problem.fault(token))
         return
     decision.clear_timers(token)

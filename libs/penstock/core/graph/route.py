@@ -121,7 +121,8 @@ def take(decision: Decision, token: Token, ways: list[Way]) -> None:
     for fans in groups.values():
         _check_fan_out(decision, fans)
     joins = None
-    for way in ways:
+    forks = len(ways) > 1
+    for lane, way in enumerate(ways):
         if way.rule.max_iterations is not None:
             count = decision.scope(token).loops.get(way.rule.id, 0) + 1
             decision.emit(LoopAdvanced(token.scope, way.rule.id, count))
@@ -130,7 +131,8 @@ def take(decision: Decision, token: Token, ways: list[Way]) -> None:
         if way.rule.joins is not None and _inside(decision, token, way.rule.joins):
             joins = way
         else:
-            _create(decision, token, way.rule.to, way.rule.id, back=way.rule.max_iterations is not None)
+            back = way.rule.max_iterations is not None
+            _create(decision, token, way.rule.to, way.rule.id, back=back, lane=lane if forks else -1)
     for name, fans in groups.items():
         _open(decision, token, name, fans)
     if joins is not None:
@@ -140,14 +142,14 @@ def take(decision: Decision, token: Token, ways: list[Way]) -> None:
 
 
 def _move_to(decision: Decision, token: Token, nodes: tuple[str, ...], via: str, *, back: bool = False) -> None:
-    for name in nodes:
-        _create(decision, token, name, via, back=back)
+    for lane, name in enumerate(nodes):
+        _create(decision, token, name, via, back=back, lane=lane if len(nodes) > 1 else -1)
     decision.emit(TokenConsumed(token.id, ends=not nodes))
 
 
-def _create(decision: Decision, token: Token, node: str, via: str, *, back: bool = False) -> None:
+def _create(decision: Decision, token: Token, node: str, via: str, *, back: bool, lane: int) -> None:
     created = decision.new_token()
-    decision.emit(TokenCreated(created, node, token.scope, token.hop + 1, via, token.id, back=back))
+    decision.emit(TokenCreated(created, node, token.scope, token.hop + 1, via, token.id, back=back, lane=lane))
     decision.ready.append(created)
 
 
@@ -251,12 +253,17 @@ def _open(decision: Decision, token: Token, name: str, fans: list[_Fan]) -> None
             first_scope=state.next_scope,
             first_token=first,
             hop=token.hop + 1,
-            branches=tuple(Branches(fan.way.rule.id, fan.way.rule.to, fan.size, fan.items is not None) for fan in fans),
+            branches=tuple(_branches(fan) for fan in fans),
             items=[item for fan in fans for item in (fan.items or [None] * fan.size)] if listed else None,
-            item=foreach.item if foreach else None,
             max_parallel=foreach.max_parallel if foreach else None,
             join=decision.program.graph.groups.get(name),
         )
     )
     decision.ready.extend(range(first, first + total))
     decision.opened.append(group)
+
+
+def _branches(fan: _Fan) -> Branches:
+    rule = fan.way.rule
+    name = rule.foreach.item if rule.foreach else None
+    return Branches(rule.id, rule.to, fan.size, fan.items is not None, name or "")

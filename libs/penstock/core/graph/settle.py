@@ -23,16 +23,15 @@ def settle(decision: Decision) -> None:
     hops = 0
     while _step(decision):
         pass
-    while decision.ready:
+    while decision.ready or _turns(decision):
+        before = len(decision.events)
         _begin(decision, decision.ready.popleft())
-        hops += 1
+        hops += len(decision.events) > before
         while _step(decision):
             pass
         if hops >= decision.program.graph.limits.inline_hops and decision.ready:
             decision.emit(RunYielded())
             return
-        if not decision.ready:
-            _turns(decision)
     _end(decision)
 
 
@@ -64,15 +63,16 @@ def _begin(decision: Decision, number: int) -> None:
             fail_node(decision, token, problem.fault(token))
 
 
-def _turns(decision: Decision) -> None:
-    """Tokens held back at a node go on as others leave it."""
+def _turns(decision: Decision) -> bool:
+    """Tokens held back at a node go on as others leave it; False if none can."""
     state = decision.state
-    if state.paused:
-        return
+    if state.paused or state.outcome is not None:
+        return False
     for name, waiting in state.held.items():
         limit = decision.program.nodes[name].rule.parallelism or 0
         room = limit - state.running.get(name, 0)
         decision.ready.extend(islice(waiting, max(0, room)))
+    return bool(decision.ready)
 
 
 def _end(decision: Decision) -> None:

@@ -65,6 +65,8 @@ class Token(msgspec.Struct, array_like=True, omit_defaults=True):
     back: bool = False
     abandoned: bool = False
     """Its group has moved on: it may finish the node it is on, and no more."""
+    lane: tuple[int, ...] = ()
+    """Where it went where ways forked: an order of tokens that no schedule changes."""
     handle: str = ""
     """The approval, child or signal it waits for."""
     timers: list[str] = []
@@ -84,6 +86,14 @@ class Token(msgspec.Struct, array_like=True, omit_defaults=True):
         return self.status in _BEGUN or (self.status == "ready" and self.attempt > 0)
 
 
+class Arrival(msgspec.Struct, array_like=True):
+    """What a node put out at the end of a way, and which of several ways side by side it was."""
+
+    node: str
+    payload: Json
+    lane: tuple[int, ...]
+
+
 class Scope(msgspec.Struct, array_like=True, omit_defaults=True):
     """The root, or one branch of a group."""
 
@@ -99,10 +109,10 @@ class Scope(msgspec.Struct, array_like=True, omit_defaults=True):
     """`_errors.<group>` of groups that settled."""
     weight: int = 0
     """Bytes ever written to `data`: it holds at most so many."""
-    arrivals: list[tuple[str, Json]] = []
-    """Payloads that reached the join, with the node they came from."""
+    arrivals: list[Arrival] = []
+    """What reached the join."""
     arrival_hop: int = 0
-    ends: list[tuple[str, Json]] = []
+    ends: list[Arrival] = []
     """What its ways that ended put out: terminal completions, those of its groups by branch."""
     tokens: set[int] = set()
     """Open in it, as are its groups."""
@@ -131,14 +141,16 @@ class Group(msgspec.Struct, array_like=True, omit_defaults=True):
     first_scope: int
     first_token: int
     items: list[Json] | None = None
-    item: str | None = None
+    parts: list[tuple[int, str]] = []
+    """How many branches each transition opened, and what it calls their items."""
+    lane: tuple[int, ...] = ()
     join: JoinRule | None = None
     max_parallel: int | None = None
     started: int = 0
     open: int = 0
     outputs: dict[int, Json] = {}
     faults: dict[int, Fault] = {}
-    ends: dict[int, list[tuple[str, Json]]] = {}
+    ends: dict[int, list[Arrival]] = {}
     """Terminal completions, by branch."""
     settled: bool = False
     """Its join has fired or failed: what still runs is late."""

@@ -18,7 +18,7 @@ from penstock.core.graph.fault import NodeFault
 from penstock.core.graph.merge import Contribution, merge
 from penstock.core.graph.program import Expression
 from penstock.core.graph.reference import load
-from penstock.core.graph.state import ROOT, Group, Scope, Token
+from penstock.core.graph.state import ROOT, Arrival, Group, Scope, Token
 from penstock.core.graph.view import branch_variable
 from penstock.core.model.evaluate import Change, apply_changes
 from penstock.core.model.events import (
@@ -36,7 +36,7 @@ from penstock.core.model.events import (
     TokenCancelled,
     TokenWaiting,
 )
-from penstock.core.model.graph import CompensateRule, JoinRule
+from penstock.core.model.graph import CompensateRule, JoinRule, MergeRule
 
 Json: TypeAlias = Any
 
@@ -74,18 +74,20 @@ def close_branch(decision: Decision, scope: Scope, fault: Fault | None = None, *
     _weigh(decision, group)
 
 
-def _output(decision: Decision, scope: Scope, payloads: list[tuple[str, Json]]) -> Json:
+def _output(decision: Decision, scope: Scope, arrivals: list[Arrival]) -> Json:
     """What a mapping wrote, else what came to the branch's end."""
-    return scope.data or (by_node(payloads, decision.program.order) if payloads else None)
+    if scope.weight:
+        return scope.data
+    return by_node(arrivals, decision.program.order) if arrivals else None
 
 
-def by_node(payloads: list[tuple[str, Json]], order: dict[str, int]) -> Json:
+def by_node(arrivals: list[Arrival], order: dict[str, int]) -> Json:
     """One payload as it is; several by node as declared, a list where a node has several."""
-    if len(payloads) == 1:
-        return payloads[0][1]
+    if len(arrivals) == 1:
+        return arrivals[0].payload
     gathered: dict[str, list[Json]] = {}
-    for node, payload in sorted(payloads, key=lambda item: order.get(item[0], len(order))):
-        gathered.setdefault(node, []).append(payload)
+    for arrival in sorted(arrivals, key=lambda arrival: (order.get(arrival.node, len(order)), arrival.lane)):
+        gathered.setdefault(arrival.node, []).append(arrival.payload)
     return {node: values[0] if len(values) == 1 else values for node, values in gathered.items()}
 
 
@@ -123,7 +125,7 @@ def _weigh_all(decision: Decision, group: Group, join: JoinRule) -> None:
 def fire(decision: Decision, group: Group, join: JoinRule) -> None:
     target = join.merge.target
     try:
-        merged = merge(join.merge, _contributions(decision, group))
+        merged = merge(join.merge, _contributions(decision, group, join.merge))
         changes = (Change("set", tuple(target.split(".")), merged),) if target else ()
         check_writes(decision, decision.state.scopes[group.scope], changes)
     except NodeFault as problem:
@@ -131,7 +133,8 @@ def fire(decision: Decision, group: Group, join: JoinRule) -> None:
         return
     _stop_waiting(decision, group)
     token = decision.new_token()
-    decision.emit(JoinCompleted(group.id, token, join.target, merged, changes))
+    origin = decision.program.nodes[join.target].joined.get(group.name, "")
+    decision.emit(JoinCompleted(group.id, token, join.target, merged, changes, origin))
     decision.ready.append(token)
     _leave(decision, group, join)
 
@@ -145,8 +148,8 @@ def fail_join(decision: Decision, group: Group, join: JoinRule, fault: Fault) ->
     _cancel_rest(decision, group, "its group's join failed")
 
 
-def _contributions(decision: Decision, group: Group) -> list[Contribution]:
-    compiled = decision.program.merges[group.name]
+def _contributions(decision: Decision, group: Group, rule: MergeRule) -> list[Contribution]:
+    compiled = decision.program.merge(group.name, rule)
     values = []
     for index, output in sorted(group.outputs.items()):
         key, value = str(index), output
@@ -225,6 +228,8 @@ def doomed(decision: Decision, scope: int) -> bool:
     if state.outcome is not None:
         return True
     while scope != ROOT:
+        if scope in decision.failing:
+            return True
         group = state.groups[state.scopes[scope].group]
         if group.settled:
             return True

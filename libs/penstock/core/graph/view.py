@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from penstock.core.graph.evolve import fault_json
-from penstock.core.graph.state import ROOT, Scope, State, Token
+from penstock.core.graph.state import ROOT, Group, Scope, State, Token
 from penstock.core.model.time import Instant
 
 Json: TypeAlias = Any
@@ -59,12 +59,21 @@ def branch_variable(state: State, scope: Scope) -> Json:
         "output": scope.data,
         "parent": None,
     }
-    if group.item and group.items is not None:
-        value[group.item] = group.items[scope.branch]
+    name = _item_name(group, scope.branch)
+    if name and group.items is not None:
+        value[name] = group.items[scope.branch]
     outer = branch_variable(state, state.scopes[group.scope]) if group.scope in state.scopes else _ABSENT
     if outer is not _ABSENT:
         value["parent"] = outer
     return value
+
+
+def _item_name(group: Group, branch: int) -> str:
+    for count, name in group.parts:
+        if branch < count:
+            return name
+        branch -= count
+    return ""
 
 
 def _state(state: State, _: Scope, token: Token) -> Json:

@@ -26,7 +26,7 @@ from penstock.core.model.time import SECOND, Instant
 
 Json: TypeAlias = Any
 
-QUEUE_TIMEOUT = 24 * 3_600_000
+QUEUE_TIMEOUT = 300_000
 """Milliseconds that a task may wait for a worker, unless its node says otherwise."""
 
 
@@ -65,8 +65,14 @@ def dispatch(decision: Decision, token: Token, mapped: Json = UNSET) -> None:
     if rule.timeout is not None:
         patience = rule.timeout + (QUEUE_TIMEOUT if rule.queue_timeout is None else rule.queue_timeout) + TASK_MARGIN
         decision.set_timer(decision.in_ms(patience), "task", token=token)
-    if rule.deadline is not None and attempt == 1:
-        decision.set_timer(decision.in_ms(rule.deadline), "node_deadline", token=token)
+    if attempt == 1:
+        _limit_all_attempts(decision, token)
+
+
+def _limit_all_attempts(decision: Decision, token: Token) -> None:
+    deadline = decision.node(token).rule.deadline
+    if deadline is not None:
+        decision.set_timer(decision.in_ms(deadline), "node_deadline", token=token)
 
 
 def given(decision: Decision, token: Token) -> Json:
@@ -94,10 +100,7 @@ def take_signal(decision: Decision, token: Token) -> bool:
 
 def _matches(decision: Decision, token: Token, signal: Signal) -> bool:
     match = decision.node(token).match
-    if match is None:
-        return True
-    seen = decision.loaded(match, {"output": signal.payload, "input": decision.state.input})
-    return match.evaluate(seen) is True
+    return match is None or match.evaluate(decision.seen(match, token, {"output": signal.payload})) is True
 
 
 def _work(decision: Decision, token: Token) -> None:
@@ -132,6 +135,8 @@ def _start_child(decision: Decision, token: Token) -> None:
         raise NodeFault("LIMIT_MAX_DEPTH", f"children nest deeper than {limits.max_depth}", limit=limits.max_depth)
     mapped = given(decision, token) if token.attempt == 0 else UNSET
     decision.emit(ChildStarted(f"{state.run}.{token.id}.{token.attempt + 1}", token.id, mapped))
+    if token.attempt == 1:
+        _limit_all_attempts(decision, token)
 
 
 def _wait(decision: Decision, token: Token) -> None:

@@ -105,6 +105,8 @@ class TokenCreated(Event, frozen=True, tag="token.created"):
     """Unset: what the parent's node put out."""
     back: bool = False
     """It came by a loop's way back."""
+    lane: int = -1
+    """Which of several that go on side by side, as declared; -1: it is alone."""
 
 
 class TokenWaiting(Event, frozen=True, tag="token.waiting"):
@@ -260,6 +262,8 @@ class ResultRecorded(Event, frozen=True, tag="result.recorded"):
     output: Json = None
     fault: Fault | None = None
     """Set: it did not succeed after all."""
+    compensate: CompensateRule | None = None
+    """Of a success that the run could not accept, and that another attempt may follow."""
 
 
 class ResultIgnored(Event, frozen=True, tag="result.ignored"):
@@ -278,6 +282,8 @@ class Branches(msgspec.Struct, frozen=True, array_like=True):
     count: int
     listed: bool = False
     """Each begins with its item; else with what the opener put out."""
+    item: str = ""
+    """A name for the item."""
 
 
 class GroupOpened(Event, frozen=True, tag="group.opened"):
@@ -291,7 +297,6 @@ class GroupOpened(Event, frozen=True, tag="group.opened"):
     hop: int
     branches: tuple[Branches, ...]
     items: list[Json] | None = None
-    item: str | None = None
     max_parallel: int | None = None
     join: JoinRule | None = None
 
@@ -317,6 +322,8 @@ class JoinCompleted(Event, frozen=True, tag="join.completed"):
     node: str
     merged: Json
     changes: tuple[Change, ...] = ()
+    origin: str = ""
+    """The node it counts as coming from, if the target waits for others too."""
 
 
 class JoinFailed(Event, frozen=True, tag="join.failed"):

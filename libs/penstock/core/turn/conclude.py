@@ -33,8 +33,7 @@ def finish(desk: Desk, run: Run, turn: Fold) -> None:
 def postpone(desk: Desk, run: Run) -> None:
     """Somebody else may know what to do with it, later. What it holds the mark for, it goes on holding."""
     for entry in run.hand.values():
-        if entry.delivery is not None:
-            desk.out.append(_again(entry))
+        _hand_back(desk, entry)
     run.hand.clear()
 
 
@@ -49,16 +48,14 @@ def bury(desk: Desk, run: Run, error: RunUnreadable) -> None:
 def _conclude(desk: Desk, run: Run, entry: Entry, turn: Fold) -> None:
     error = entry.error
     if error is None or entry.verdict in {"decided", "known"}:
-        if entry.delivery is not None:
-            desk.out.append(o.Ack(entry.delivery))
+        _acknowledge(desk, entry)
         if entry.reply and turn.summary is not None:
             desk.out.append(o.Accepted(entry.reply, entry.id, run.key, run.head.sequence, turn.summary))
     elif entry.verdict == "refused":
-        if entry.delivery is not None:
-            desk.out.append(o.Ack(entry.delivery))
+        _acknowledge(desk, entry)
         _refuse(desk, run, entry, error)
     elif entry.verdict == "missing" and entry.deliveries < desk.limits.tries:
-        desk.out.append(_again(entry))
+        _hand_back(desk, entry)
     else:
         if entry.verdict == "broken":
             desk.out.append(o.RaiseIncident(run.key, fault_of(error)))
@@ -67,9 +64,9 @@ def _conclude(desk: Desk, run: Run, entry: Entry, turn: Fold) -> None:
 
 
 def _bury(desk: Desk, run: Run, entry: Entry, error: PenstockError) -> None:
-    if entry.delivery is not None:
-        desk.out.append(o.Bury(entry.delivery, run.key, entry.id, fault_of(error)))
-        _refuse(desk, run, entry, error)
+    for delivery in entry.held:
+        desk.out.append(o.Bury(delivery, run.key, entry.id, fault_of(error)))
+    _refuse(desk, run, entry, error)
 
 
 def _refuse(desk: Desk, run: Run, entry: Entry, error: PenstockError) -> None:
@@ -81,8 +78,14 @@ def _refuse(desk: Desk, run: Run, entry: Entry, error: PenstockError) -> None:
         desk.out.append(refusal)
 
 
-def _again(entry: Entry) -> o.Nak:
-    return o.Nak(entry.delivery or 0, min(entry.deliveries, _PATIENCE) * SECOND)
+def _acknowledge(desk: Desk, entry: Entry) -> None:
+    for delivery in entry.held:
+        desk.out.append(o.Ack(delivery))
+
+
+def _hand_back(desk: Desk, entry: Entry) -> None:
+    for delivery in entry.held:
+        desk.out.append(o.Nak(delivery, min(entry.deliveries, _PATIENCE) * SECOND))
 
 
 def _let_go(desk: Desk, run: Run, entry: Entry) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from penstock.core.graph.errors import IllegalTransition
 from penstock.core.model.decider import Facts, Need
 from penstock.core.model.effects import ArmTimer, Effect
@@ -26,6 +28,8 @@ from penstock.core.turn.fold import fold, give_up, name_of
 from penstock.core.turn.history import rebuild
 from penstock.core.turn.inputs import Answer, Appended, Conflicted, Failed, Fetched, LastRead, Loaded, Published
 from penstock.core.turn.run import Entry, Fold, Phase, Run
+
+_encode = msgspec.msgpack.Encoder().encode
 
 
 def answer(desk: Desk, given: Answer) -> Run | None:
@@ -69,8 +73,10 @@ def _loaded(desk: Desk, run: Run, given: Loaded) -> None:
         desk.pause(run)
         return
     desk.mark.see(run.head.sequence)
-    foreign = run.head.sequence >= desk.mark.start and not last.startswith(desk.own)
-    run.owed = (run.owed or []) if run.head.sequence and (run.dirty or foreign) else None
+    # Another's last commit lacks its effects if it was made after the mark, or if one of its commands comes again.
+    recent = run.head.sequence >= desk.mark.start or any(name in run.seen for name in run.hand)
+    owes = run.dirty or (recent and not last.startswith(desk.own))
+    run.owed = (run.owed or []) if owes and run.head.sequence else None
     run.move("resting")
 
 
@@ -148,8 +154,9 @@ def _not_confirmed(desk: Desk, run: Run, _: Failed) -> None:
 
 def _append(desk: Desk, run: Run, turn: Fold) -> None:
     ticket = desk.ask(run, "appending")
-    turn.commit = f"{desk.own}{ticket}"
-    desk.hold(run, run.held or desk.mark.next)
+    turn.commit = desk.commit_id(ticket)
+    if run.held is None:
+        desk.hold(run, desk.mark.next)
     events, causes, summary = tuple(turn.raws), tuple(turn.causes), turn.summary or o.Summary(0)
     desk.out.append(
         o.AppendCommit(ticket, run.key, turn.commit, run.head, turn.at, events, causes, summary.open, summary.due)
@@ -227,9 +234,11 @@ def _effects(run: Run, turn: Fold) -> list[Effect]:
     decider, state = run.kind.decider, run.state
     events = turn.events if run.owed is None else run.owed
     found = decider.effects(state, events) if events else []
-    if turn.repeats or run.owed is not None:
-        found += decider.outstanding(state)
-    return found
+    if not turn.repeats and run.owed is None:
+        return found
+    waiting = decider.outstanding(state)
+    listed = {_encode(effect) for effect in waiting}
+    return [effect for effect in found if _encode(effect) not in listed] + waiting
 
 
 def _published(desk: Desk, run: Run, _: Published) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import count
 
 from penstock.core.model.time import Instant
 from penstock.core.turn.inputs import Ticket
@@ -12,13 +13,14 @@ from penstock.core.turn.mark import Mark
 from penstock.core.turn.outputs import Output
 from penstock.core.turn.run import Kind, Phase, Run
 
+_EPOCH = 40
+"""From this bit on, a ticket says whose it is."""
+
 
 class Desk:
     """A new one for every tenure: it begins with nothing known and nothing awaited (rule 4)."""
 
-    def __init__(
-        self, kinds: Mapping[str, Kind], limits: Limits, tickets: Iterator[Ticket], epoch: int = 0, mark: int = 0
-    ) -> None:
+    def __init__(self, kinds: Mapping[str, Kind], limits: Limits, epoch: int = 0, mark: int = 0) -> None:
         self.kinds = kinds
         self.limits = limits
         self.epoch = epoch
@@ -29,13 +31,20 @@ class Desk:
         self.out: list[Output] = []
         self.doubtful = False
         """A commit was acknowledged so long ago that the shard may be another's by now."""
-        self._tickets = tickets
+        self._tickets = count((epoch << _EPOCH) + 1)
         self._awaited: dict[Ticket, Run] = {}
         self._pauses: list[tuple[Instant, Ticket, Run]] = []
 
+    def ticket(self) -> Ticket:
+        """No other tenure has the same: what answers a former one is nobody's."""
+        return next(self._tickets)
+
+    def commit_id(self, ticket: Ticket) -> str:
+        return f"{self.own}{ticket & ((1 << _EPOCH) - 1)}"
+
     def ask(self, run: Run, phase: Phase) -> Ticket:
         run.move(phase)
-        ticket = next(self._tickets)
+        ticket = self.ticket()
         self._awaited[ticket] = run
         return ticket
 
@@ -48,7 +57,7 @@ class Desk:
         run.forget()
         run.dirty = True
         run.move("pausing")
-        heapq.heappush(self._pauses, (Instant(self.now + self.limits.retry), next(self._tickets), run))
+        heapq.heappush(self._pauses, (Instant(self.now + self.limits.retry), self.ticket(), run))
 
     def wake(self) -> list[Run]:
         """Those whose pause is over."""

@@ -81,7 +81,9 @@ class Heal(msgspec.Struct, frozen=True):
 
 
 class Scanned(msgspec.Struct, frozen=True):
-    """Every run that the scan asked for by `Scan` found was handed in as a `Heal`."""
+    """Every run that the scan found was handed in as a `Heal`."""
+
+    ticket: Ticket
 
 
 # -- answers

@@ -69,12 +69,19 @@ class AppendCommit(msgspec.Struct, frozen=True):
 
 
 class PublishEffects(msgspec.Struct, frozen=True):
-    """→ `Published`, `Failed`. All are tried before one that failed is reported. After `before`: none, and `Doubtful`."""
+    """→ `Published`, `Failed`, once all were tried. After `before` none may go out: that is `Doubtful`."""
 
     ticket: Ticket
     key: RunKey
     effects: tuple[Effect, ...]
     before: Instant
+
+
+class Scan(msgspec.Struct, frozen=True):
+    """→ `Heal` for every run with a commit at or after `sequence`, then `Scanned`. It is tried until it succeeds."""
+
+    ticket: Ticket
+    sequence: int
 
 
 # -- not answered
@@ -138,14 +145,12 @@ class SaveSnapshot(msgspec.Struct, frozen=True):
 
 
 class SaveMark(msgspec.Struct, frozen=True):
-    """Every commit below this sequence has had its effects, and needs no care for its timers. May be lost."""
+    """Every commit below this sequence has had its effects, and needs no care for its timers.
 
-    sequence: int
+    May be lost, but must not come from a former owner: it knows nothing of what its successor has under way.
+    """
 
-
-class Scan(msgspec.Struct, frozen=True):
-    """Hand in every run with a commit at or after `sequence` as `Heal`, then `Scanned`."""
-
+    epoch: int
     sequence: int
 
 

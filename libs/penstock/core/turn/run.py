@@ -67,7 +67,8 @@ class Entry(msgspec.Struct, eq=False):
     id: str
     kind: str
     command: Command | None = None
-    delivery: Delivery | None = None
+    held: list[Delivery] = []
+    """As it came, and came again."""
     deliveries: int = 1
     reply: str = ""
     timer: str = ""

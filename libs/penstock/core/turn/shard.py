@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from itertools import count
 from typing import Any, ClassVar
 
 from penstock.core.model.commands import FireTimer
@@ -31,8 +30,7 @@ class Shard:
     def __init__(self, kinds: Mapping[str, Kind], limits: Limits | None = None) -> None:
         self._kinds = kinds
         self._limits = limits or Limits()
-        self._tickets = count(1)
-        self._clear(Desk(kinds, self._limits, self._tickets), ours=False)
+        self._clear(Desk(kinds, self._limits), ours=False)
 
     def _clear(self, desk: Desk, *, ours: bool) -> None:
         self._desk = desk
@@ -43,6 +41,7 @@ class Shard:
         self._touched: dict[Run, None] = {}
         self._marked = desk.mark.start
         self._mark_at = Instant(0)
+        self._scan = 0
 
     @property
     def busy(self) -> int:
@@ -77,12 +76,13 @@ class Shard:
     # -- whose the shard is
 
     def _gain(self, given: i.Gained) -> None:
-        self._begin(Desk(self._kinds, self._limits, self._tickets, given.epoch, given.mark), ours=True)
+        self._begin(Desk(self._kinds, self._limits, given.epoch, given.mark), ours=True)
         self._desk.mark.hold(given.mark)  # until the scan is over
-        self._desk.out.append(o.Scan(given.mark))
+        self._scan = self._desk.ticket()
+        self._desk.out.append(o.Scan(self._scan, given.mark))
 
     def _lose(self, _: i.Lost) -> None:
-        self._begin(Desk(self._kinds, self._limits, self._tickets), ours=False)
+        self._begin(Desk(self._kinds, self._limits), ours=False)
 
     def _doubt(self, _: i.Doubtful | None = None) -> None:
         """Leave everything unacknowledged: if the shard is still ours, it comes again with the next epoch."""
@@ -100,15 +100,15 @@ class Shard:
     def _deliver(self, given: i.Deliver) -> None:
         command = given.command
         if command is not None:
-            entry = Entry(given.id, TAGS[type(command)], command, given.delivery, given.deliveries, given.reply)
+            entry = Entry(given.id, TAGS[type(command)], command, [given.delivery], given.deliveries, given.reply)
         else:
-            entry = Entry(given.id, "", None, given.delivery, given.deliveries, given.reply)
+            entry = Entry(given.id, "", None, [given.delivery], given.deliveries, given.reply)
             entry.verdict, entry.error = "broken", CommandUndecodable(id=given.id, reason=given.problem)
         self._hand(given.key, entry)
 
     def _fire(self, given: i.TimerDue) -> None:
         name = f"timer:{given.timer}@{given.due}"
-        entry = Entry(name, "timer.fire", FireTimer(given.timer), given.delivery, given.deliveries, timer=given.timer)
+        entry = Entry(name, "timer.fire", FireTimer(given.timer), [given.delivery], given.deliveries, timer=given.timer)
         run = self._hand(given.key, entry)
         run.horizon = max(run.horizon, given.due)
         self._desk.mark.fire(given.key, given.timer)
@@ -122,8 +122,10 @@ class Shard:
             self._desk.mark.hold(self._desk.mark.start)
             self._hand(given.key, Entry(HEAL, HEAL))
 
-    def _scanned(self, _: i.Scanned) -> None:
-        self._desk.mark.release(self._desk.mark.start)
+    def _scanned(self, given: i.Scanned) -> None:
+        if given.ticket == self._scan:
+            self._scan = 0
+            self._desk.mark.release(self._desk.mark.start)
 
     def _answer(self, given: i.Answer) -> None:
         run = answer(self._desk, given)
@@ -136,9 +138,10 @@ class Shard:
             run = self._runs[key] = Run(key)
         else:
             self._resting.pop(key, None)
-        held = run.hand.setdefault(entry.id, entry)
-        if held is not entry:  # delivered again while it is in hand: only the later delivery can be acknowledged
-            held.delivery, held.deliveries, held.reply = entry.delivery, entry.deliveries, entry.reply
+        same = run.hand.setdefault(entry.id, entry)
+        if same is not entry:  # delivered again, or sent again, while it is in hand
+            same.held += entry.held
+            same.deliveries, same.reply = entry.deliveries, entry.reply
         self._touched[run] = None
         return run
 
@@ -168,7 +171,7 @@ class Shard:
         value = self._desk.mark.value
         if value > self._marked:
             self._marked, self._mark_at = value, Instant(self._desk.now + self._limits.mark_every)
-            self._desk.out.append(o.SaveMark(value))
+            self._desk.out.append(o.SaveMark(self._desk.epoch, value))
 
     _TAKE_IN: ClassVar[dict[type[Any], Callable[[Any, Any], None]]] = {
         i.Deliver: _deliver,

@@ -18,7 +18,7 @@ from penstock.testkit.generate.ways import choice
 
 ROOM = 4
 """Nodes left that a part of several nodes needs."""
-MAX_FACTOR = 60
+MAX_FACTOR = 30
 """How often one node may run at most: keeps runs to a few hundred executions."""
 
 

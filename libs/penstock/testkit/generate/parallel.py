@@ -23,8 +23,8 @@ def fork(draft: Draft, place: Place, sequence: Sequence) -> Part:
         draft.nodes[opener.last]["dependents"] = [arm.first for arm in arms]
     lasts = [arm.last for arm in arms]
     meeting = task(draft, place, wait_for_all=True, dependencies=lasts)
-    if optional or draft.chance(30):
-        draft.nodes[meeting.first]["on_unreachable"] = draft.random.choice(("proceed", "proceed", "fail"))
+    if optional or not draft.features.failures or draft.chance(30):
+        draft.nodes[meeting.first]["on_unreachable"] = draft.pick({"proceed": 2, "fail": int(draft.features.failures)})
     for last in lasts:
         draft.edge(last, meeting.first)
     return Part(opener.first, meeting.last, (*opener.known, *meeting.known), (*opener.keys, *meeting.keys))

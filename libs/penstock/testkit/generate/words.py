@@ -51,12 +51,9 @@ def written(draft: Draft, place: Place, node: str) -> tuple[Json, tuple[str, ...
     """An output mapping, and what it surely leaves behind."""
     key = f"v_{node}"
     alone = not place.arm or draft.features.races
-    kind = draft.random.randrange(4)
-    if kind == 0 and alone:
+    kind = draft.pick({"plain": 2, "two": 1, "append": int(alone), "delete": int(alone and bool(place.keys))})
+    if kind == "append":
         return {"append": {"log": "output.n"}, "set": {key: "output.n"}}, (key,)
-    if kind == 1 and alone and place.keys:
-        gone = draft.random.choice(place.keys)
-        return {"set": {key: "output.n"}, "delete": [f"{gone}_copy"]}, (key,)
-    if kind == 2:
-        return {key: "output.n", f"{key}_copy": "output.word"}, (key,)
-    return {key: "output.n"}, (key,)
+    if kind == "delete":
+        return {"set": {key: "output.n"}, "delete": [f"{draft.random.choice(place.keys)}_copy"]}, (key,)
+    return {key: "output.n", **({f"{key}_copy": "output.word"} if kind == "two" else {})}, (key,)

@@ -30,10 +30,7 @@ class NamedJoins:
         wave.arrived[arrival.source] = arrival
         if wave.arrived.keys() >= set(self._run.graph.predecessors[node.id]):
             waves.remove(wave)
-            past = 0
-            for one in wave.arrived.values():
-                past |= one.past
-            scope.ready.append(self._token(node, wave, past))
+            scope.ready.append(self._token(node, wave))
 
     def wake(self, scope: Scope) -> bool:
         """Decides the waves of the first node that waits in a scope where nothing moves. False if none waits."""
@@ -49,14 +46,18 @@ class NamedJoins:
         for (name, _), waves in scope.waves.items():
             if name == node.id:
                 for wave in waves:
-                    token = self._token(node, wave, past)
-                    token.fault = None if node.proceeds else Fault("JOIN_UNREACHABLE", node.id, past)
+                    token = self._token(node, wave)
+                    token.past |= past
+                    token.fault = None if node.proceeds else Fault("JOIN_UNREACHABLE", node.id, token.past)
                     scope.ready.append(token)
                 waves.clear()
         return True
 
-    def _token(self, node: Node, wave: Wave, past: int) -> Token:
+    def _token(self, node: Node, wave: Wave) -> Token:
         order = self._run.graph.predecessors[node.id]
+        past = 0
+        for arrival in wave.arrived.values():
+            past |= arrival.past
         return Token(node.id, {name: wave.arrived[name].payload for name in order if name in wave.arrived}, past)
 
     def _order(self, name: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self, Union
+from typing import Any, Self
 
 import msgspec
 
@@ -18,11 +18,11 @@ from penstock.core.model import commands as c
 from penstock.core.model import effects as f
 from penstock.core.model import events as e
 from penstock.core.model.time import SECOND, Instant
+from penstock.core.model.upcast import decode_event, encode_event
 from penstock.expr.evaluator import ExpressionEvaluator
 
 Json = Any
 EVALUATOR = ExpressionEvaluator()
-ANY_EVENT: msgspec.msgpack.Decoder[e.Event] = msgspec.msgpack.Decoder(Union[e.EVENTS])  # noqa: UP007 - made of a tuple
 
 
 PASSING = (f.CancelTask, f.DropTimer, f.WithdrawApproval, f.SaveMemo, f.KeepDeadLetter)
@@ -68,7 +68,7 @@ class Drive:
         """From the log's bytes, and from a snapshot's, alike."""
         state = State()
         for event, at in self.log:
-            evolve(state, ANY_EVENT.decode(msgspec.msgpack.encode(event)), at)
+            evolve(state, decode_event(encode_event(event)), at)
         return msgspec.msgpack.decode(msgspec.msgpack.encode(state), type=State)
 
     # -- work

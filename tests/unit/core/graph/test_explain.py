@@ -17,6 +17,9 @@ from tests.unit.core.graph.drive import Drive, graph
 
 Json = Any
 
+WAIT = {"id": "w", "type": "wait"}
+SIGNAL = WAIT | {"wait": {"signal": "paid"}}
+
 
 def node(name: str, **more: Json) -> dict[str, Json]:
     return {"id": name, "type": "task", "queue": "q", **more}
@@ -33,6 +36,10 @@ def why(run: Drive) -> Explanation:
 def only(run: Drive) -> OpenToken:
     (token,) = why(run).tokens
     return token
+
+
+def turns(run: Drive) -> list[Json]:
+    return [token.waits for token in why(run).tokens if isinstance(token.waits, waits.ForTurn)]
 
 
 def second(number: float) -> Instant:
@@ -61,20 +68,24 @@ def test_every_kind_of_wait_is_told_apart() -> None:
     assert len(set(kinds)) == len(kinds) == len(waits.Wait.__subclasses__())
 
 
-@pytest.mark.parametrize("status", get_args(Status))
 @pytest.mark.parametrize("outcome", [None, *get_args(Outcome)])
-def test_a_run_has_a_sentence_in_every_state(status: Status, outcome: Outcome | None) -> None:
-    program = Drive(graph("a")).program
-    found = explain(program, State(status=status, outcome=outcome), Instant(0))
-    assert (found.status, found.outcome) == (status, outcome)
-    assert found.sentence
+def test_a_run_has_a_sentence_in_every_state(outcome: Outcome | None) -> None:
+    waiting = Drive(graph("a", SIGNAL, transitions=[{"from": "a", "to": "w"}])).start()
+    running = waiting.state
+    states = [State(), running, msgspec.structs.replace(running, paused=True)]
+    states += [msgspec.structs.replace(running, phase=phase) for phase in ("compensating", "closed")]
+    states.append(Drive(graph(SIGNAL)).start().state)
+    found = [explain(waiting.program, msgspec.structs.replace(state, outcome=outcome), Instant(0)) for state in states]
+    assert {each.status for each in found} == set(get_args(Status))
+    assert {each.outcome for each in found} == {outcome}
+    assert all(each.sentence for each in found)
 
 
 # -- tokens
 
 
 def test_a_task_waits_for_a_worker_of_its_queue() -> None:
-    run = Drive(graph(node("a", retry={"max_attempts": 3}, timeout="10s"))).start().advance(4)
+    run = Drive(graph(node("a", retry={"max_attempts": 3}, timeout="10s", queue_timeout="0s"))).start().advance(4)
     found = only(run)
     assert (found.token, found.node, found.status, found.since) == (1, "a", "running", second(0))
     assert found.waits == waits.ForWorker("q", 1, 3, second(15))
@@ -103,9 +114,6 @@ def test_a_named_join_names_who_is_missing() -> None:
     assert found.sentence == "Token 5 on `z` has come from `c` and waits for `b`, `d`."
 
 
-WAIT = {"id": "w", "type": "wait"}
-
-
 def test_a_timer_says_when_it_goes_on() -> None:
     run = Drive(graph(WAIT | {"wait": {"duration": "2h"}})).start().advance(60)
     assert only(run).waits == waits.ForTime(second(7200))
@@ -120,7 +128,8 @@ def test_a_signal_is_named(more: Json, due: Instant | None) -> None:
 def test_an_approval_says_who_decides_and_until_when() -> None:
     human = {"id": "h", "type": "human", "human_config": {"approvers": ["ann", "bob"], "timeout_hours": 1}}
     run = Drive(graph(human)).start()
-    assert only(run).waits == waits.ForDecision("a1", ("ann", "bob"), second(3600))
+    (approval,) = run.state.approvals
+    assert only(run).waits == waits.ForDecision(approval, ("ann", "bob"), second(3600))
 
 
 def test_a_child_is_named() -> None:
@@ -138,19 +147,19 @@ def test_a_parked_token_says_what_broke_it() -> None:
 
 
 def test_a_full_node_holds_others_in_order() -> None:
-    ways = [{"from": "a", "to": "b", "foreach": "output", "group": "g"}]
-    run = Drive(graph("a", node("b", parallelism=2), transitions=ways)).start().complete("a", [1, 2, 3, 4])
-    assert [token.waits for token in why(run).tokens][2:] == [waits.ForTurn("b", 2, 1), waits.ForTurn("b", 2, 2)]
-    run.complete("b")
-    assert [token.waits for token in why(run).tokens][2:] == [waits.ForTurn("b", 2, 1)]
+    ways = [{"from": "a", "to": "b", "foreach": "output", "group": "g"}, {"from": "b", "to": "c"}]
+    run = Drive(graph("a", node("b", parallelism=2), "c", transitions=ways)).start().complete("a", [1, 2, 3, 4])
+    assert turns(run) == [waits.ForTurn("b", 2, 1), waits.ForTurn("b", 2, 2)]
+    assert turns(run.complete("b")) == [waits.ForTurn("b", 2, 1)]
+    assert turns(run.complete("b")) == []
 
 
 def test_a_full_group_holds_its_later_branches_in_order() -> None:
     ways = [{"from": "a", "to": "b", "foreach": {"in": "output", "max_parallel": 1}, "group": "g"}]
     run = Drive(graph("a", "b", transitions=ways)).start().complete("a", [1, 2, 3])
-    assert [token.waits for token in why(run).tokens][1:] == [waits.ForTurn("g", 1, 1), waits.ForTurn("g", 1, 2)]
-    run.complete("b")
-    assert [token.waits for token in why(run).tokens][1:] == [waits.ForTurn("g", 1, 1)]
+    assert turns(run) == [waits.ForTurn("g", 1, 1), waits.ForTurn("g", 1, 2)]
+    assert turns(run.complete("b")) == [waits.ForTurn("g", 1, 1)]
+    assert turns(run.complete("b")) == []
 
 
 def test_what_is_ready_in_a_paused_run_waits_for_resume() -> None:
@@ -158,6 +167,21 @@ def test_what_is_ready_in_a_paused_run_waits_for_resume() -> None:
     task = run.open()[0]
     run.send(c.Pause()).answer(task)
     assert (only(run).node, only(run).waits) == ("b", waits.ForResume())
+
+
+def test_conditions_that_run_user_code_are_counted() -> None:
+    code = "def evaluate(output, context):\n    return True"
+    ways = [{"from": "a", "to": "b", "when": {"type": "python_sandbox", "code": code}}]
+    run = Drive(graph("a", "b", transitions=ways)).start().complete("a")
+    assert (only(run).status, only(run).waits) == ("routing", waits.ForConditions(1))
+
+
+def test_others_are_asked_when_nobody_decided_in_time() -> None:
+    asks = {"approvers": ["ann"], "timeout": "1h", "on_timeout": "escalate", "escalate_to": ["bob"]}
+    run = Drive(graph({"id": "h", "type": "human", "human": asks})).start().advance(3600)
+    found = only(run).waits
+    assert isinstance(found, waits.ForDecision)
+    assert (found.approvers, found.due) == (("bob",), second(7200))
 
 
 def test_a_token_says_where_it_is() -> None:

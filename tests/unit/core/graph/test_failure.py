@@ -101,7 +101,7 @@ def test_a_repeated_result_is_applied_once() -> None:
 
 
 def test_a_worker_that_never_answers_times_out_and_is_tried_again() -> None:
-    run = one(retry={"max_attempts": 2}, timeout_ms=10_000)
+    run = one(retry={"max_attempts": 2}, timeout_ms=10_000, queue_timeout=0)
     run.advance(20)
     assert [task_.attempt for task_ in run.open()] == [2]
     run.advance(20)

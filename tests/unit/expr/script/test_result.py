@@ -6,7 +6,8 @@ import pytest
 
 from penstock.core.model.evaluate import Json
 from penstock.expr.errors import EvaluationError, LimitExceeded
-from penstock.expr.script.result import MAX_BYTES, MAX_DEPTH, decode, encode, outputs
+from penstock.expr.script.arguments import encode
+from penstock.expr.script.result import MAX_BYTES, MAX_DEPTH, decode, outputs
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from penstock.core.graph.errors import UnknownTarget
 from penstock.core.model import commands as c
 from penstock.core.model import effects as f
 from penstock.core.model import events as e
 from penstock.core.model.time import SECOND
 from tests.unit.core.graph.drive import Drive
-from tests.unit.core.graph.rules.shapes import fanned, nodes_open, recorded, result, run_of, task, way
+from tests.unit.core.graph.rules.shapes import caused, failure, fanned, nodes_open, recorded, result, run_of, task, way
 
 Json = Any
 
@@ -65,7 +66,7 @@ def test_a_redelivery_is_the_same_attempt() -> None:
 
 def test_a_worker_that_died_is_replaced_under_the_same_key() -> None:
     """Trap 12."""
-    run = one(retry=2, timeout="10s")
+    run = one(retry=2, timeout="10s", queue_timeout="0s")
     (first,) = run.open()
     run.advance(20)
     (second,) = run.open()
@@ -83,8 +84,16 @@ def test_the_runs_own_timer_gives_the_worker_its_queue_time_and_a_margin() -> No
     assert run.advance(30).code == "TASK_TIMEOUT"
 
 
+def test_once_the_worker_reports_its_start_its_time_runs_from_there() -> None:
+    run = one(timeout="10s", queue_timeout="1h").advance(1800)
+    (found,) = run.open()
+    run.send(c.TaskBegun(found.token, found.attempt, found.nonce)).advance(10)
+    assert run.outcome is None
+    assert run.advance(10).code == "TASK_TIMEOUT"
+
+
 def test_each_attempt_has_its_whole_time() -> None:
-    run = one(timeout="10s", retry=2).advance(9).fail("a", retryable=True).advance(9)
+    run = one(timeout="10s", queue_timeout="0s", retry=2).advance(9).fail("a", retryable=True).advance(9)
     assert [found.attempt for found in run.open()] == [2]
     assert run.outcome is None
 
@@ -106,7 +115,7 @@ def test_a_nodes_deadline_ends_a_retry_that_is_still_waiting_and_can_be_caught()
 def test_the_hops_of_a_node_are_checked_when_it_is_dispatched() -> None:
     node = task("a", limits={"max_hops": 2}, loop={"max_iterations": 9})
     run = run_of(node, ways=[]).complete("a").complete("a")
-    assert (run.outcome, run.code) == ("failed", "LIMIT_MAX_HOPS")
+    assert (run.outcome, run.code) == ("failed", "NODE_MAX_HOPS")
 
 
 def test_the_park_of_one_token_leaves_the_others_alone() -> None:
@@ -158,9 +167,23 @@ def test_the_first_outcome_to_be_recorded_stands(first: str, then: str) -> None:
 
 
 def test_a_result_that_comes_with_the_last_attempts_timeout_is_ignored() -> None:
-    run = run_of(task("a", timeout="10s"), "h", ways=[way("a", "h", on="error")])
+    run = run_of(task("a", timeout="10s", queue_timeout="0s"), "h", ways=[way("a", "h", on="error")])
     (late,) = run.open()
     run.advance(60)
     assert nodes_open(run) == ["h"]
-    assert [effect for effect in run.send(result(late, "late")).open() if isinstance(effect, f.DispatchTask)] != []
-    assert nodes_open(run) == ["h"]
+    assert nodes_open(run.send(result(late, "late"))) == ["h"]
+
+
+@pytest.mark.parametrize("policy", ["fail", "park"])
+def test_what_was_given_up_is_kept_as_a_dead_letter(policy: str) -> None:
+    run = one(on_exhausted=policy)
+    found = caused(run, failure(run.open()[0]))
+    assert [(effect.node, effect.parked) for effect in found if isinstance(effect, f.KeepDeadLetter)] == [
+        ("a", policy == "park")
+    ]
+
+
+def test_only_what_is_parked_can_be_retried() -> None:
+    run = one().fail("a")
+    with pytest.raises(UnknownTarget):
+        run.send(c.RetryParked(1))

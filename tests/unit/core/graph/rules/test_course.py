@@ -156,7 +156,7 @@ def test_a_fan_out_while_paused_is_dispatched_at_resume_within_its_limits() -> N
 
 
 def test_task_time_outs_keep_running_while_paused() -> None:
-    run = run_of(task("a", timeout="10s"), ways=[]).send(c.Pause()).advance(60)
+    run = run_of(task("a", timeout="10s", queue_timeout="0s"), ways=[]).send(c.Pause()).advance(60)
     assert (run.outcome, run.code) == ("failed", "TASK_TIMEOUT")
 
 

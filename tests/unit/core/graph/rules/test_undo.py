@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from penstock.core.graph.errors import DomainError
+from penstock.core.graph.effects import outstanding
+from penstock.core.graph.errors import DomainError, IllegalTransition
 from penstock.core.model import commands as c
 from penstock.core.model import effects as f
 from penstock.core.model import events as e
+from penstock.core.model.time import SECOND, Instant
 from tests.unit.core.graph.drive import Drive, graph
 from tests.unit.core.graph.rules.shapes import (
     caused,
@@ -167,12 +169,12 @@ def test_a_task_of_unknown_outcome_is_skipped_or_undone(policy: str, expected: l
 
 def test_a_task_of_unknown_outcome_that_is_skipped_is_recorded() -> None:
     run = run_of(undoable("b"), ways=[]).send(c.Cancel()).advance(31)
-    assert [done.status for done in run.state.undo] == ["skipped"]
+    assert [event.token for event in recorded(run, e.CompensationSkipped)] == [1]
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("skip", []), ("run", ["b"])])
 def test_a_task_that_timed_out_has_an_unknown_outcome(policy: str, expected: list[str]) -> None:
-    node = {**undoable("b", on_unknown=policy), "timeout": "10s"}
+    node = {**undoable("b", on_unknown=policy), "timeout": "10s", "queue_timeout": "0s"}
     run = run_of(node, ways=[]).advance(60)
     assert run.code == "TASK_TIMEOUT"
     assert [node for node, _ in undone(run)] == expected
@@ -205,6 +207,63 @@ def test_a_late_answer_of_the_task_itself_is_not_one_of_its_compensation() -> No
     first = run.open()[0]
     run.complete("a").fail("b").send(result(first, "again"))
     assert (run.status, nodes_open(run)) == ("compensating", ["a"])
+
+
+def test_an_attempt_that_timed_out_and_one_that_succeeded_are_undone_once() -> None:
+    node = {**undoable("b", on_unknown="run"), "timeout": "10s", "queue_timeout": "0s", "retry": 2}
+    run = run_of(node, "x", ways=chain("b", "x")).advance(20).complete("b", "B").fail("x")
+    assert undone(run) == [("b", "B")]
+    assert run.status == "closed"
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_a_late_success_of_an_attempt_that_timed_out_is_undone_once(*, late: bool) -> None:
+    node = {**undoable("b"), "timeout": "10s", "queue_timeout": "0s", "retry": 2}
+    run = run_of(node, "x", ways=chain("b", "x"))
+    (first,) = run.open()
+    run.advance(20)
+    if late:
+        run.complete("b", "second").answer(first, "first")
+    else:
+        run.answer(first, "first").complete("b", "second")
+    run.fail("x")
+    assert len(undone(run)) == 1
+    assert run.status == "closed"
+
+
+def test_a_late_success_after_the_close_is_undone_all_the_same() -> None:
+    run = run_of(undoable("a"), "b", ways=[])
+    (late,) = run.open("a")
+    run.fail("b").advance(31).answer(late, "A")
+    assert undone(run) == [("a", "A")]
+    assert run.status == "closed"
+
+
+def test_what_is_manual_is_undone_when_somebody_asks_even_after_the_close() -> None:
+    run = run_of(undoable("a", on=["manual"]), "b", ways=chain("a", "b")).complete("a", "A").complete("b")
+    assert (run.outcome, run.status) == ("completed", "closed")
+    run.send(c.Compensate())
+    assert run.status == "compensating"
+    assert undone(run) == [("a", "A")]
+    assert (run.outcome, run.status) == ("completed", "closed")
+
+
+def test_what_is_undone_once_is_not_undone_again() -> None:
+    run = run_of(undoable("a", on=["failure", "manual"]), "b", ways=chain("a", "b")).complete("a", "A").fail("b")
+    assert undone(run) == [("a", "A")]
+    assert undone(run.send(c.Compensate())) == []
+    assert run.status == "closed"
+
+
+def test_a_run_that_is_open_is_not_undone_by_hand() -> None:
+    with pytest.raises(IllegalTransition):
+        run_of("a", ways=[]).send(c.Compensate())
+
+
+def test_force_stops_a_compensation() -> None:
+    run = run_of(undoable("a"), undoable("b"), "x", ways=chain("a", "b", "x")).complete("a").complete("b").fail("x")
+    run.send(c.Cancel(force=True))
+    assert (run.outcome, run.status, run.open()) == ("failed", "closed", [])
 
 
 # -- children
@@ -274,3 +333,114 @@ def test_two_children_of_one_run_are_two_runs() -> None:
     run = run_of("a", CHILD, ways=[way("a", "k", foreach="[0, 1]")]).complete("a")
     assert len(set(children(run))) == 2
 
+
+def started(run: Drive) -> list[f.StartChild]:
+    return [effect for effect in outstanding(run.program, run.state) if isinstance(effect, f.StartChild)]
+
+
+def test_a_retry_starts_a_new_child() -> None:
+    run = run_of({**CHILD, "retry": 2}, ways=[])
+    (first,) = children(run)
+    run.send(c.EndChild(first, "failed", fault=e.Fault("X", "why"))).advance(1)
+    (second,) = children(run)
+    assert (first, second) == ("r.1.1", "r.1.2")
+    assert run.send(c.EndChild(second, "completed", "K")).output == "K"
+
+
+def test_the_end_of_an_earlier_child_does_not_count_for_the_new_one() -> None:
+    run = run_of({**CHILD, "retry": 2}, ways=[])
+    (first,) = children(run)
+    run.send(c.EndChild(first, "failed")).advance(1).send(c.EndChild(first, "completed", "late"))
+    assert (run.outcome, len(children(run))) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    ("own", "run_limit", "expected"),
+    [
+        pytest.param("1h", None, 3600, id="its own"),
+        pytest.param(None, 600, 600, id="the parent's"),
+        pytest.param("1h", 600, 600, id="the nearer: the parent's"),
+        pytest.param("5m", 600, 300, id="the nearer: its own"),
+    ],
+)
+def test_a_childs_deadline_is_the_nearer_of_its_own_and_its_parents(
+    own: str | None, run_limit: int | None, expected: int
+) -> None:
+    node = CHILD if own is None else {**CHILD, "timeout": own}
+    run = run_of(node, ways=[], **({} if run_limit is None else {"limits": {"deadline_s": run_limit}}))
+    (found,) = started(run)
+    assert found.deadline == run.now + expected * SECOND
+
+
+@pytest.mark.parametrize(("given", "expected"), [(100, 100), (900, 600), (None, 600)])
+def test_a_run_that_is_a_child_ends_at_the_nearer_deadline(given: int | None, expected: int) -> None:
+    run = Drive(graph("a", limits={"deadline_s": 600}))
+    due = None if given is None else Instant(run.now + given * SECOND)
+    run.send(c.Start("w", "hash", None, "seed", "r", parent="p", depth=1, deadline=due))
+    assert run.advance(expected - 1).outcome is None
+    assert run.advance(2).outcome == "timed_out"
+
+
+def test_pause_and_resume_cascade_to_children() -> None:
+    run = run_of(CHILD, ways=[])
+    (child,) = children(run)
+    assert f.TellChild(child, "pause") in caused(run, c.Pause())
+    assert f.TellChild(child, "resume") in caused(run, c.Resume())
+
+
+def test_a_child_that_completed_is_undone_as_one_unit_and_awaited() -> None:
+    run = run_of(undoable("a"), CHILD, "b", ways=chain("a", "k", "b")).complete("a", "A")
+    (child,) = children(run)
+    run.send(c.EndChild(child, "completed", "K"))
+    told = [effect for effect in caused(run, failure(run.open("b")[0])) if isinstance(effect, f.TellChild)]
+    assert [(effect.child, effect.what) for effect in told] == [(child, "compensate")]
+    assert (run.status, run.open()) == ("compensating", [])
+    run.send(c.ChildCompensated(child))
+    assert undone(run) == [("a", "A")]
+    assert run.status == "closed"
+
+
+def test_a_child_that_failed_has_undone_itself() -> None:
+    run = run_of(CHILD, ways=[])
+    found = caused(run, c.EndChild(children(run)[0], "failed"))
+    assert [effect for effect in found if isinstance(effect, f.TellChild)] == []
+    assert run.status == "closed"
+
+
+def test_the_attempts_of_a_node_that_is_a_child_share_its_deadline() -> None:
+    run = run_of({**CHILD, "retry": 9, "limits": {"deadline_s": 60}}, ways=[])
+    run.send(c.EndChild(children(run)[0], "failed")).advance(61)
+    assert (run.outcome, run.code) == ("failed", "NODE_DEADLINE")
+
+
+# -- artifacts
+
+REPORT = e.Artifact("report", "cas://sha256:1")
+
+
+def made(run: Drive) -> Drive:
+    (found,) = run.open("a")
+    return run.send(c.TaskResult(found.token, 1, found.nonce, "completed", "A", artifacts=(REPORT,)))
+
+
+def test_artifacts_are_committed_at_the_outcome_completed() -> None:
+    run = made(run_of("a", "b", ways=chain("a", "b")))
+    found = caused(run, result(run.open("b")[0]))
+    assert [effect.artifacts for effect in found if isinstance(effect, f.CommitArtifacts)] == [(REPORT,)]
+
+
+@pytest.mark.parametrize("how", ["fail", "cancel"])
+def test_artifacts_of_any_other_outcome_stay_staged(how: str) -> None:
+    run = made(run_of("a", "b", ways=chain("a", "b")))
+    run = run.fail("b") if how == "fail" else run.send(c.Cancel()).advance(31)
+    assert run.status == "closed"
+    assert recorded(run, e.ArtifactsCommitted) == []
+    assert list(run.state.artifacts.values()) == [REPORT]
+
+
+@pytest.mark.parametrize(("inherits", "expected"), [(True, (REPORT,)), (False, ())])
+def test_a_child_reads_its_parents_staged_artifacts_if_it_may(
+    *, inherits: bool, expected: tuple[e.Artifact, ...]
+) -> None:
+    run = made(run_of("a", {**CHILD, "inherit_artifacts": inherits}, ways=chain("a", "k")))
+    assert [found.artifacts for found in started(run)] == [expected]
