@@ -9,8 +9,8 @@ import asyncio
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -105,6 +105,7 @@ def evaluate(output, context):
     before = context["forecast"]["output"]["predicted_revenue"]
     return (output["revenue"] - before) / before > 0.1
 """
+BARE_PYTHON = PYTHON + "import json\nevaluate(*json.loads(values))"
 
 
 def main() -> None:
@@ -154,15 +155,34 @@ async def scripts(context_bytes: int) -> list[bool]:
             round_trip, bare = await per_await(run_lua, run_echo)
         await asyncio.gather(*(run_lua() for _ in range(WORKERS * 4)))
         private, resident = worker_megabytes("Private_"), worker_megabytes("Rss")
-        (sandbox,) = await per_await(run_python)
+        with bare_python(door.python_engine) as run_bare:
+            sandbox, *alone = await per_await(run_python, *run_bare)
         engine = door.python_engine
     weighed = [idle_worker(private, resident)] if private else []
     return [
         figure("expr.ale", in_process, 20, context_bytes=context_bytes),
         figure("expr.lua", round_trip, 100, bare, context_bytes=context_bytes),
-        figure("expr.python_sandbox", sandbox, 300, context_bytes=context_bytes, engine=engine),
+        figure("expr.python_sandbox", sandbox, 300, *alone, context_bytes=context_bytes, engine=engine),
         *weighed,
     ]
+
+
+@contextmanager
+def bare_python(engine: str) -> Iterator[list[Callable[[], Awaitable[None]]]]:
+    """The interpreter alone: the same program on the same values, in a session of its own, with nothing around it."""
+    if engine != "monty":
+        yield []
+        return
+    from pydantic_monty import Monty  # noqa: PLC0415 - may not be installed
+
+    with Monty() as pool:
+
+        async def run_bare() -> None:
+            with pool.checkout() as session:
+                inputs = {"values": msgspec.json.encode([OUTPUT, NODES]).decode()}
+                assert session.feed_run(BARE_PYTHON, inputs=inputs) is True
+
+        yield [run_bare]
 
 
 def idle_worker(private: list[float], resident: list[float]) -> bool:
@@ -170,15 +190,11 @@ def idle_worker(private: list[float], resident: list[float]) -> bool:
     return report("expr.idle_worker", middle(private), "MB", target=15, at_least=False, **conditions)
 
 
-def figure(
-    bench: str, rounds: list[float], target: float, bare: list[float] | None = None, **conditions: Json
-) -> bool:
+def figure(bench: str, rounds: list[float], target: float, bare: list[float] | None = None, **conditions: Json) -> bool:
     """The middle round is the figure; the best one and the bare one beside it say how busy the machine was."""
     conditions["best"] = round(min(rounds), 3)
     floor = middle(bare) if bare else None
-    return report(
-        bench, middle(rounds), "µs", target=target, at_least=False, bare=floor, by_ratio=False, **conditions
-    )
+    return report(bench, middle(rounds), "µs", target=target, at_least=False, bare=floor, by_ratio=False, **conditions)
 
 
 def per_call(call: Callable[[], object], number: int = 2000) -> list[float]:

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from penstock.expr.errors import ExprError, LimitExceeded
+from penstock.expr.errors import ExprError, ExpressionTooComplex, LimitExceeded
 from penstock.expr.script import Script, Scripts
-from tests.integration.expr.hostile import LIMITS, is_harmless
+from tests.integration.expr.hostile import LIMITS, STALL_SECONDS, is_harmless
 from tests.integration.expr.hostile_ale import ALE
 from tests.integration.expr.hostile_lua import LUA
 from tests.integration.expr.hostile_python import PYTHON
+from tests.integration.expr.stall import ticking
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -37,6 +38,22 @@ def untraced() -> Iterator[None]:
 @pytest.mark.parametrize(("source", "expected"), ALE.values(), ids=ALE)
 async def test_hostile_ale(scripts: Scripts, source: str, expected: Any, canary: Path) -> None:  # noqa: ANN401 - as above
     await is_harmless(scripts, "ale", source, expected, canary)
+
+
+@pytest.mark.usefixtures("untraced")
+@pytest.mark.parametrize("size", [60_000, 16_000])
+async def test_a_long_ale_program_is_checked_without_a_stall(scripts: Scripts, size: int) -> None:
+    stalls = []
+    for number in range(5):  # another one each time: what was compiled is kept
+        source = f"(+ {number} 1) " * (size // 8)
+        with ticking() as ticker:
+            try:
+                await scripts.check(Script("ale", source))
+                assert size < 16 * 1024
+            except ExpressionTooComplex:
+                assert size > 16 * 1024
+        stalls.append(ticker.longest)
+    assert min(stalls) < STALL_SECONDS, stalls
 
 
 @pytest.mark.parametrize(("source", "expected"), PYTHON.values(), ids=PYTHON)

@@ -27,7 +27,7 @@ def complete(
     metadata: dict[str, Json] | None = None,
 ) -> None:
     """Record the output and move on. Raises `NodeFault`; what was done stands all the same, and can be undone."""
-    rule = decision.node(token).rule
+    rule = decision.begun(token)
     undo = rule.compensate or (UNDO_CHILD if rule.behaviour == "workflow" else None)
     if token.abandoned:
         decision.emit(NodeCompleted(token.id, output, (), metadata or {}, undo, applied=False))

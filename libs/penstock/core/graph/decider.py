@@ -42,7 +42,7 @@ class GraphDecider:
         return effects.outstanding(self._programs.find(state, facts.definitions), state)
 
     def _program(self, state: State, command: Command, facts: Facts) -> Program:
-        if state.status != "pending":
+        if state.phase != "pending":
             return self._programs.find(state, facts.definitions)
         if not isinstance(command, Start):
             raise UnknownTarget(kind="run", name="")

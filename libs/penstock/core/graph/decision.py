@@ -18,6 +18,7 @@ from penstock.core.graph.view import variables
 from penstock.core.model.decider import NO_FACTS, Facts, Memo
 from penstock.core.model.evaluate import Failure, Verdicts
 from penstock.core.model.events import Event, Fault, Purpose, TimerCleared, TimerSet
+from penstock.core.model.graph import NodeRule
 from penstock.core.model.time import Instant
 
 Json: TypeAlias = Any
@@ -55,6 +56,10 @@ class Decision:
 
     def node(self, token: Token) -> Node:
         return self.program.nodes[token.node]
+
+    def begun(self, token: Token) -> NodeRule:
+        """The rule of what is under way for the token: its node may have been patched since."""
+        return self.program.begun_by(self.state, token) if self.state.begun else self.node(token).rule
 
     def scope(self, token: Token) -> Scope:
         return self.state.scopes[token.scope]

@@ -140,7 +140,7 @@ def _of_token(program: Program, state: State, token: Token) -> Iterable[f.Effect
 
 
 def _task(program: Program, state: State, token: Token) -> Iterable[f.Effect]:
-    rule = program.nodes[token.node].rule
+    rule = program.begun_by(state, token)
     return (
         f.DispatchTask(
             token=token.id,
@@ -180,7 +180,7 @@ def _question(_: Program, state: State, token: Token) -> Iterable[f.Effect]:
 
 
 def _approval(program: Program, state: State, token: Token) -> Iterable[f.Effect]:
-    human = program.nodes[token.node].rule.human
+    human = program.begun_by(state, token).human
     timer = state.timers.get(f"t{token.id}.{token.attempt}.approval")
     asked: tuple[str, ...] = ()
     if human is not None:
@@ -193,7 +193,7 @@ def _approval(program: Program, state: State, token: Token) -> Iterable[f.Effect
 
 
 def _child(program: Program, state: State, token: Token) -> Iterable[f.Effect]:
-    child = program.nodes[token.node].rule.child
+    child = program.begun_by(state, token).child
     if child is None:
         return ()
     deadlines = [timer.due for name, timer in state.timers.items() if name == "run.run_deadline"]
@@ -212,8 +212,8 @@ def _child(program: Program, state: State, token: Token) -> Iterable[f.Effect]:
     )
 
 
-def _parked(program: Program, _: State, token: Token) -> Iterable[f.Effect]:
-    rule = program.nodes[token.node].rule
+def _parked(program: Program, state: State, token: Token) -> Iterable[f.Effect]:
+    rule = program.begun_by(state, token)
     if token.fault is None:
         return ()
     return (f.KeepDeadLetter(token.id, token.attempt, token.node, rule.queue, token.fault, parked=True),)

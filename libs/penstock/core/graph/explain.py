@@ -124,7 +124,7 @@ class _Look:
         self.joins = {timer.group: timer.due for timer in state.timers.values() if timer.group}
 
     def rule(self, token: Token) -> NodeRule:
-        return self.program.nodes[token.node].rule
+        return self.program.begun_by(self.state, token)
 
     def due(self, token: Token, purpose: Purpose) -> Instant | None:
         timers = (self.state.timers[name] for name in token.timers if name in self.state.timers)

@@ -53,11 +53,13 @@ def fail_attempt(decision: Decision, token: Token, fault: Fault) -> None:
         decision.set_timer(due, "retry", token=token)
     elif rule.on_exhausted == "park":
         decision.clear_timers(token)
-        decision.emit(TaskExhausted(token.id, token.node, rule.queue, token.attempt, fault, parked=True))
+        decision.emit(
+            TaskExhausted(token.id, token.node, decision.begun(token).queue, token.attempt, fault, parked=True)
+        )
         decision.emit(TokenParked(token.id, fault))
         decision.emit(IncidentRaised(fault, token.id))
     else:
-        decision.emit(TaskExhausted(token.id, token.node, rule.queue, token.attempt, fault))
+        decision.emit(TaskExhausted(token.id, token.node, decision.begun(token).queue, token.attempt, fault))
         fail_node(decision, token, fault)
 
 

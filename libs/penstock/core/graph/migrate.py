@@ -72,16 +72,12 @@ def version_key(workflow: str, version: str) -> str:
 
 
 def _handed(decision: Decision, output: Json) -> dict[str, Json]:
-    """What the transform answers."""
-    found = load({"output": output}, [("output", "state"), ("output", "payload")], decision.facts.blobs, whole=False)
-    handed = found["output"]
+    """What the transform answers; only what has to be looked into is loaded."""
+    handed = load({"output": output}, [("output", "state", "")], decision.facts.blobs, whole=False)["output"]
     if not isinstance(handed, dict) or not handed.keys() <= {"state", "payload"}:
         raise NodeFault("MIGRATION_OUTPUT", "a transform answers an object with `state` and `payload`, or one of them")
-    if "state" in handed:
-        state = load(handed, [("state", "")], decision.facts.blobs, whole=False)["state"]
-        if not isinstance(state, dict):
-            raise NodeFault("MIGRATION_OUTPUT", "the `state` that a transform answers is an object")
-        handed = {**handed, "state": state}
+    if not isinstance(handed.get("state", {}), dict):
+        raise NodeFault("MIGRATION_OUTPUT", "the `state` that a transform answers is an object")
     return handed
 
 

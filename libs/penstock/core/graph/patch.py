@@ -63,7 +63,7 @@ def definition_of(decision: Decision, source: Source, key: str) -> Json:
 def _source(decision: Decision, command: Patch | Revert) -> Source:
     """What is to be changed, if anything may be."""
     state, source = decision.state, decision.program.source
-    if state.status == "pending" or state.outcome is not None:
+    if state.phase == "pending" or state.outcome is not None:
         raise IllegalTransition(what="the run", now=state.outcome or state.status, asked="patched")
     if command.expected_revision not in {None, state.revision}:
         raise RevisionConflict(expected=command.expected_revision, revision=state.revision)

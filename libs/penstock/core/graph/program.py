@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from penstock.core.definition.problem import Problem
@@ -59,14 +60,22 @@ class Way(NamedTuple):
     """Its condition reads the last error: after a success it may be tried, and need not make sense."""
 
 
+class Tier(NamedTuple):
+    """Transitions that are tried together: the first tier with a match fires, all its matches."""
+
+    ways: tuple[Way, ...]
+    programs: tuple[UserProgram, ...]
+    """User code in their conditions."""
+
+
 class Node(NamedTuple):
     rule: NodeRule
     input: Expression | None
     output: Expression | None
     input_schema: Test | None
     output_schema: Test | None
-    ways: tuple[Way, ...]
-    error_ways: tuple[Way, ...]
+    ways: tuple[Tier, ...]
+    error_ways: tuple[Tier, ...]
     waits_for: frozenset[str]
     """If it is a named join: the nodes that it must hear from."""
     joined: dict[str, str]
@@ -145,8 +154,8 @@ class Program:
             output=self._writes(rule.output),
             input_schema=self._schema(rule.input_schema),
             output_schema=self._schema(rule.output_schema),
-            ways=tuple(self._way(way, catches=way.id in caught) for way in rule.transitions),
-            error_ways=tuple(self._way(way, catches=False) for way in rule.on_error),
+            ways=_tiers(rule, [self._way(way, catches=way.id in caught) for way in rule.transitions]),
+            error_ways=_tiers(rule, [self._way(way, catches=False) for way in rule.on_error]),
             waits_for=waits_for,
             joined=joined,
             loops=loops,
@@ -198,6 +207,18 @@ class Program:
 
     def _schema(self, schema: Json) -> Test | None:
         return self._test({"type": "schema_validation", "schema": schema}) if schema is not None else None
+
+
+def _tiers(rule: NodeRule, ways: list[Way]) -> tuple[Tier, ...]:
+    match rule.fan_out:
+        case "first_match":
+            tiers = [[way] for way in ways]
+        case "all":
+            tiers = [list(tier) for _, tier in groupby(ways, key=lambda way: way.rule.default)]
+        case "tiers":
+            tiers = [list(tier) for _, tier in groupby(ways, key=lambda way: way.rule.tier)]
+    programs = ([program for way in tier if way.when for program in way.when.programs] for tier in tiers)
+    return tuple(Tier(tuple(tier), tuple(code)) for tier, code in zip(tiers, programs, strict=True))
 
 
 def _roots(compiled: InputMapping | OutputMapping | Condition | None) -> frozenset[str]:

@@ -16,6 +16,7 @@ from penstock.core.graph.errors import UnknownTarget
 from penstock.core.graph.evolve import undo_of
 from penstock.core.graph.fail import catch, fail_attempt, fail_node
 from penstock.core.graph.fault import NodeFault
+from penstock.core.graph.migrate import migrate
 from penstock.core.graph.route import check_choice, route
 from penstock.core.graph.state import Token
 from penstock.core.model import commands as c
@@ -43,7 +44,7 @@ def task_begun(decision: Decision, command: c.TaskBegun) -> None:
     if token is None or token.status != "running" or not _answers(decision, command, token.attempt, "node"):
         return
     waiting = f"t{token.id}.{token.attempt}.task"
-    timeout = decision.node(token).rule.timeout
+    timeout = decision.begun(token).timeout
     if waiting in decision.state.timers and timeout is not None:
         decision.emit(e.TaskStarted(token.id, token.attempt))
         decision.emit(e.TimerCleared(waiting))
@@ -117,7 +118,7 @@ def _result(decision: Decision, token: Token, command: c.TaskResult) -> None:
     try:
         check_choice(decision.node(token), command.next_nodes)
     except NodeFault as problem:
-        undo = decision.node(token).rule.compensate
+        undo = decision.begun(token).compensate
         if undo is not None:  # it was done, wherever it wanted to go
             decision.emit(e.ResultRecorded(token.id, token.attempt, command.output, compensate=undo))
         fail_attempt(decision, token, problem.fault(token))
@@ -127,11 +128,21 @@ def _result(decision: Decision, token: Token, command: c.TaskResult) -> None:
         try:
             _stage(decision, token, command.artifacts)
         except NodeFault as problem:
-            undo = decision.node(token).rule.compensate
+            undo = decision.begun(token).compensate
             decision.emit(e.NodeCompleted(token.id, command.output, (), command.metadata, undo, applied=False))
             fail_node(decision, token, problem.fault(token))
             return
-    complete_or_fail(decision, token, command.output, command.next_nodes, command.metadata)
+    if decision.node(token).rule.behaviour == "migration" and not token.abandoned:
+        _migrate(decision, token, command)
+    else:
+        complete_or_fail(decision, token, command.output, command.next_nodes, command.metadata)
+
+
+def _migrate(decision: Decision, token: Token, command: c.TaskResult) -> None:
+    try:
+        migrate(decision, token, command.output, command.metadata)
+    except NodeFault as problem:
+        fail_node(decision, token, problem.fault(token))
 
 
 def _stage(decision: Decision, token: Token, artifacts: tuple[e.Artifact, ...]) -> None:

@@ -96,7 +96,6 @@ def _work(rule: NodeRule) -> NodeRule:
         input=None,
         output=None,
         input_schema=None,
-        output_schema=None,
         transitions=(),
         on_error=(),
         dependencies=(),

@@ -7,13 +7,11 @@ completed ─▶ loop? ─▶ back          next_nodes of an agent ─▶ those
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
 
 from penstock.core.graph.decision import Decision
 from penstock.core.graph.fault import NodeFault
-from penstock.core.graph.program import NO_VERDICTS, Node, Way
+from penstock.core.graph.program import NO_VERDICTS, Node, Tier, Way
 from penstock.core.graph.reference import load
 from penstock.core.graph.state import Scope, Token
 from penstock.core.graph.view import variables
@@ -61,39 +59,36 @@ def route(decision: Decision, token: Token, next_nodes: tuple[str, ...] | None) 
     matched = matches(decision, token, node, node.ways)
     if matched is None:
         return
-    if not matched and node.rule.on_no_match == "error" and not all(way.catches for way in node.ways):
+    if (
+        not matched
+        and node.rule.on_no_match == "error"
+        and not all(way.catches for tier in node.ways for way in tier.ways)
+    ):
         raise NodeFault("NO_MATCH", f"no transition out of {token.node} matches")
     take(decision, token, matched)
 
 
+def _only_catch(node: Node) -> bool:
+    """All its transitions are for errors: after a success, its way ends here."""
+    return all(way.catches for tier in node.ways for way in tier.ways)
+
+
 def matches(
-    decision: Decision, token: Token, node: Node, ways: tuple[Way, ...], *, failed: bool = False
+    decision: Decision, token: Token, node: Node, tiers: tuple[Tier, ...], *, failed: bool = False
 ) -> list[Way] | None:
     """The transitions that fire, in order. None: user code is asked first, and the token waits for its verdict."""
     first = asked_from(token) if token.question and token.question.failed == failed else LOOP
-    for number, tier in enumerate(_tiers(node, ways), start=LOOP + 1):
+    for number, tier in enumerate(tiers, start=LOOP + 1):
         if number < first:
             continue
-        programs = tuple(program for way in tier if way.when for program in way.when.programs)
-        if programs and number != first:
-            ask(decision, token, number, programs, failed=failed)
+        if tier.programs and number != first:
+            ask(decision, token, number, tier.programs, failed=failed)
             return None
         verdicts = (token.question.verdicts if token.question and number == first else None) or NO_VERDICTS
-        found = [way for way in tier if _holds(decision, token, node, way, verdicts)]
+        found = [way for way in tier.ways if _holds(decision, token, node, way, verdicts)]
         if found:
             return found
     return []
-
-
-def _tiers(node: Node, ways: tuple[Way, ...]) -> Iterable[list[Way]]:
-    """What is tried together: the first tier with a match fires, all its matches."""
-    match node.rule.fan_out:
-        case "first_match":
-            return ([way] for way in ways)
-        case "all":
-            return (list(tier) for _, tier in groupby(ways, key=lambda way: way.rule.default))
-        case "tiers":
-            return (list(tier) for _, tier in groupby(ways, key=lambda way: way.rule.tier))
 
 
 def asked_from(token: Token) -> int:
@@ -217,7 +212,7 @@ def leave_loops(decision: Decision, scope: Scope) -> None:
     state, nodes = decision.state, decision.program.nodes
     names = {state.tokens[number].node for number in scope.tokens}
     names |= {state.groups[number].origin for number in scope.groups}
-    inside = {loop for name in names for loop in nodes[name].loops}
+    inside = {loop for name in names if name in nodes for loop in nodes[name].loops}  # a patch may remove the opener
     for loop in [loop for loop in scope.loops if loop not in inside]:
         decision.emit(LoopLeft(scope.id, loop))
 

@@ -274,7 +274,7 @@ def cancel_token(decision: Decision, token: Token, reason: str) -> None:
 
 def stop_work(decision: Decision, token: Token) -> None:
     """Tell whoever works on it. What they did until then may have to be undone."""
-    rule = decision.node(token).rule
+    rule = decision.begun(token)
     if token.status == "running":
         decision.emit(TaskCancelled(token.id, token.attempt, rule.queue, rule.compensate))
     elif token.status == "child":

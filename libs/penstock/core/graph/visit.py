@@ -13,6 +13,7 @@ from penstock.core.graph.fault import NodeFault
 from penstock.core.graph.memo import memo_key
 from penstock.core.graph.state import Signal, Token
 from penstock.core.graph.synchronize import arrive
+from penstock.core.graph.view import variables
 from penstock.core.model.events import (
     ApprovalRequested,
     ChildStarted,
@@ -120,6 +121,18 @@ def _work(decision: Decision, token: Token) -> None:
     dispatch(decision, token, mapped)
 
 
+def _transform(decision: Decision, token: Token) -> None:
+    """Of a migration: it is given the run's data, unless its node maps its input."""
+    rule, version = decision.node(token).rule.migration, decision.program.graph.version
+    if rule is not None and version and version != rule.from_version:
+        message = f"this is version {version}, not {rule.from_version}"
+        raise NodeFault("MIGRATION_VERSION", message, version=version)
+    mapped = UNSET if token.attempt else given(decision, token)
+    if mapped is UNSET and not token.attempt:
+        mapped = variables(decision.state, token, frozenset({"input", "state", "nodes"}), decision.now)
+    dispatch(decision, token, mapped)
+
+
 def _ask(decision: Decision, token: Token) -> None:
     human = decision.node(token).rule.human
     due = decision.in_ms(human.timeout) if human and human.timeout is not None else None
@@ -194,4 +207,4 @@ def _check_limits(decision: Decision, token: Token) -> None:
         raise NodeFault("LIMIT_MAX_TOKENS", f"more than {limits.max_tokens} open tokens", limit=limits.max_tokens)
 
 
-_BEGIN = {"task": _work, "human": _ask, "workflow": _start_child, "migration": _work}
+_BEGIN = {"task": _work, "human": _ask, "workflow": _start_child, "migration": _transform}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Union
+from typing import Union
 
 import msgspec
 
 from penstock.core.model.commands import COMMANDS, Command
 from penstock.core.model.commit import Cause, Commit
-from penstock.core.model.decider import NO_FACTS, Facts
+from penstock.core.model.decider import NO_FACTS, Facts, Memo
+from penstock.core.model.evaluate import Failure
 from penstock.core.model.events import Event
 from penstock.core.model.upcast import decode_events
 
@@ -23,14 +24,16 @@ _SMALL = 512
 _PAYLOADS = ("output", "input", "payload", "data")
 """Fields of commands and events in which payloads travel."""
 
-_ARRAY = 0x93
+_ARRAY = 0x94
 """How what is more than the bare command begins in msgpack; that is a map."""
 
 
 class _Asked(msgspec.Struct, frozen=True, array_like=True):
     command: msgspec.Raw
-    memos: dict[str, Any] = {}
+    memos: dict[str, Memo | None] = {}
     """Found or not, they may be other ones by the time the command is decided again."""
+    lacking: dict[str, Failure] = {}
+    """Blobs that were not there; the others are found by their names."""
     lent: tuple[str, int, str] | None = None
     """A field of the command that is to be found in one of its events: the event's index, and its field."""
 
@@ -56,8 +59,9 @@ def cause_of(id: str, command: Command, facts: Facts, events: Sequence[Event]) -
     lent = None
     if len(body) > _SMALL and (lent := _lent(command, events)) is not None:
         body = _encoder.encode(msgspec.structs.replace(command, **{lent[0]: None}))
-    if lent is not None or facts.memos:
-        body = _encoder.encode(_Asked(msgspec.Raw(body), dict(facts.memos), lent))
+    lacking = {name: blob for name, blob in facts.blobs.items() if isinstance(blob, Failure)} if facts.blobs else {}
+    if lent is not None or facts.memos or lacking:
+        body = _encoder.encode(_Asked(msgspec.Raw(body), dict(facts.memos), lacking, lent))
     return Cause(id, TAGS[type(command)], len(events), msgspec.Raw(body))
 
 
@@ -85,7 +89,7 @@ def _recall(cause: Cause, events: Sequence[Event]) -> tuple[Command, Facts]:
     if asked.lent is not None:
         field, index, where = asked.lent
         command = msgspec.structs.replace(command, **{field: getattr(events[index], where)})
-    return command, Facts(memos=asked.memos)
+    return command, Facts(memos=asked.memos, blobs=asked.lacking)
 
 
 def _lent(command: Command, events: Sequence[Event]) -> tuple[str, int, str] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from penstock.core.errors import PenstockError
+from penstock.core.model.decider import NO_FACTS
 from penstock.core.model.time import SECOND
 from penstock.core.turn import outputs as o
 from penstock.core.turn.desk import Desk
@@ -21,7 +22,7 @@ def finish(desk: Desk, run: Run, turn: Fold) -> None:
     for entry in turn.entries:
         _conclude(desk, run, entry, turn)
     desk.release(run)
-    run.owed, run.dirty, run.fold = None, False, None
+    run.owed, run.dirty, run.fold, run.facts = None, False, None, NO_FACTS
     run.move("resting")
     # Not before the effects are out: a state that came from a snapshot owes nothing.
     if run.head.events - run.saved >= desk.limits.snapshot_every:

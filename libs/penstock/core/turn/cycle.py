@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from penstock.core.graph.errors import IllegalTransition
-from penstock.core.model.decider import Facts, Need
+from penstock.core.model.decider import NO_FACTS, Facts, Missing, Need
 from penstock.core.model.effects import ArmTimer, Effect
+from penstock.core.model.events import Fault
 from penstock.core.model.time import Instant
 from penstock.core.model.upcast import EventUnknown
 from penstock.core.turn import outputs as o
@@ -22,6 +23,7 @@ from penstock.core.turn.errors import (
     FactsMissing,
     KindUnknown,
     RunUnreadable,
+    TurnError,
     fault_of,
 )
 from penstock.core.turn.fold import fold, give_up, name_of
@@ -94,7 +96,7 @@ def _not_loaded(desk: Desk, run: Run, given: Failed) -> None:
 def advance(desk: Desk, run: Run) -> None:
     turn = run.fold = fold(run, desk.kinds, desk.now, desk.limits.fold)
     if turn.need is not None:
-        _fetch(desk, run, turn.entries[-1], turn.need)
+        _fetch(desk, run, None if turn.lacks else turn.entries[-1], turn.need)
     elif turn.broken:
         _drop(run)
     elif turn.events:
@@ -103,30 +105,32 @@ def advance(desk: Desk, run: Run) -> None:
         desk.out.append(o.ConfirmLast(desk.ask(run, "confirming"), run.key))
 
 
-def _fetch(desk: Desk, run: Run, entry: Entry, need: Need) -> None:
+def _fetch(desk: Desk, run: Run, entry: Entry | None, need: Need) -> None:
     run.forget()
-    if _covers(entry.facts, need):
-        give_up(entry, FactsMissing(kind=entry.kind, id=entry.id, reason="it was given, and asked for again"))
-        run.move("cold")
-        return
-    run.fold = Fold(desk.now, [entry])
-    desk.out.append(o.FetchFacts(desk.ask(run, "fetching"), run.key, need))
+    run.wants = entry
+    ticket = desk.ask(run, "fetching")
+    if _covers((entry or run).facts, need):
+        answer(desk, Failed(ticket, Fault("NEED", "it was given, and is asked for again")))
+    else:
+        desk.out.append(o.FetchFacts(ticket, run.key, need))
 
 
 def _fetched(_: Desk, run: Run, given: Fetched) -> None:
-    entry = _turn(run).entries[-1]
-    had, got = entry.facts, given.facts
-    entry.facts = Facts({**had.definitions, **got.definitions}, {**had.blobs, **got.blobs}, {**had.memos, **got.memos})
+    owner = run.wants or run
+    had, got = owner.facts, given.facts
+    owner.facts = Facts({**had.definitions, **got.definitions}, {**had.blobs, **got.blobs}, {**had.memos, **got.memos})
     run.move("cold")
 
 
 def _not_fetched(desk: Desk, run: Run, given: Failed) -> None:
-    entry = _turn(run).entries[-1]
+    entry = run.wants
     if given.fault.retryable:
         desk.pause(run)
-    else:
+    elif entry is not None:
         give_up(entry, FactsMissing(kind=entry.kind, id=entry.id, reason=given.fault.message))
         run.move("cold")
+    else:
+        _strand(desk, run, FactsMissing(kind="effects of run", id=run.key.run, reason=given.fault.message))
 
 
 def _covers(facts: Facts, need: Need) -> bool:
@@ -212,11 +216,13 @@ def _publish(desk: Desk, run: Run, turn: Fold, since: Instant) -> None:
     try:
         found = _effects(run, turn)
         if turn.summary is None and run.kind is not None and any(entry.reply for entry in turn.entries):
-            turn.summary = run.kind.summary(run.state)
-    except Exception as error:  # noqa: BLE001 - the commands are in the log: giving them up would strand the run
-        problem = DecisionFailed(kind="effects", id=turn.commit, reason=name_of(error))
-        desk.out.append(o.RaiseIncident(run.key, fault_of(problem)))
-        desk.pause(run)
+            turn.summary = run.kind.summary(run.state, run.facts)
+    except Missing as missing:
+        run.dirty = True
+        _fetch(desk, run, None, missing.need)
+        return
+    except Exception as error:  # noqa: BLE001 - whatever a decider raises, the shard goes on
+        _strand(desk, run, DecisionFailed(kind="effects of run", id=run.key.run, reason=name_of(error)))
         return
     if not found:
         finish(desk, run, turn)
@@ -233,12 +239,19 @@ def _effects(run: Run, turn: Fold) -> list[Effect]:
         return []
     decider, state = run.kind.decider, run.state
     events = turn.events if run.owed is None else run.owed
-    found = decider.effects(state, events) if events else []
+    found = decider.effects(state, events, run.facts) if events else []
     if not turn.repeats and run.owed is None:
         return found
-    waiting = decider.outstanding(state)
+    waiting = decider.outstanding(state, run.facts)
     listed = {_encode(effect) for effect in waiting}
     return [effect for effect in found if _encode(effect) not in listed] + waiting
+
+
+def _strand(desk: Desk, run: Run, error: TurnError) -> None:
+    """Its commands may be in the log already: they are not given up, but tried until somebody has mended it."""
+    run.facts = NO_FACTS
+    desk.out.append(o.RaiseIncident(run.key, fault_of(error)))
+    desk.pause(run)
 
 
 def _published(desk: Desk, run: Run, _: Published) -> None:

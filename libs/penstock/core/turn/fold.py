@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from penstock.core.graph.errors import DomainError
-from penstock.core.model.decider import Need
+from penstock.core.model.decider import Missing, Need
 from penstock.core.model.events import IncidentRaised
 from penstock.core.model.time import Instant
 from penstock.core.model.upcast import encode_event
@@ -111,7 +111,9 @@ def _summarize(run: Run, turn: Fold) -> None:
     if run.kind is None:
         return
     try:
-        turn.summary = run.kind.summary(run.state)
+        turn.summary = run.kind.summary(run.state, run.facts)
+    except Missing as missing:
+        turn.need, turn.lacks = missing.need, True
     except Exception as error:  # noqa: BLE001 - as above
         last = turn.entries[-1]
         give_up(last, DecisionFailed(kind=last.kind, id=last.id, reason=name_of(error)))

@@ -14,8 +14,8 @@ So of all its commits, only the last can lack its effects.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -24,7 +24,7 @@ from penstock.core.graph.errors import IllegalTransition
 from penstock.core.model.commands import Command
 from penstock.core.model.commit import EMPTY, Cause, Head, RunKey
 from penstock.core.model.decider import NO_FACTS, Decider, Facts, Need
-from penstock.core.model.effects import ArmTimer
+from penstock.core.model.effects import ArmTimer, Effect
 from penstock.core.model.events import Event
 from penstock.core.model.time import Instant
 from penstock.core.turn.inputs import Delivery
@@ -37,26 +37,36 @@ MOVES: dict[Phase, frozenset[Phase]] = {
     "loading": frozenset({"resting", "cold", "pausing"}),
     "resting": frozenset({"confirming", "appending", "fetching", "cold"}),
     "fetching": frozenset({"cold", "pausing"}),
-    "confirming": frozenset({"publishing", "resting", "cold", "pausing"}),
-    "appending": frozenset({"publishing", "resting", "cold", "pausing"}),
+    "confirming": frozenset({"publishing", "resting", "cold", "pausing", "fetching"}),
+    "appending": frozenset({"publishing", "resting", "cold", "pausing", "fetching"}),
     "publishing": frozenset({"resting", "pausing"}),
     "pausing": frozenset({"cold"}),
 }
 
 Verdict: TypeAlias = Literal["decided", "known", "refused", "missing", "broken"]
 
+S = TypeVar("S")
+
+
+class LoopDecider(Decider[S], Protocol[S]):
+    """One that raises `Missing` where its effects follow from facts, too: after a crash nobody has decided yet."""
+
+    def effects(self, state: S, events: Iterable[Event], facts: Facts = NO_FACTS) -> list[Effect]: ...
+
+    def outstanding(self, state: S, facts: Facts = NO_FACTS) -> list[Effect]: ...
+
 
 class Kind(msgspec.Struct, frozen=True):
     """How runs of one kind are decided."""
 
-    decider: Decider[Any]
+    decider: LoopDecider[Any]
     summarize: Callable[[Any], Summary] | None = None
     """Told from the state at less cost than by listing everything that it waits for."""
 
-    def summary(self, state: Any) -> Summary:  # noqa: ANN401 - each kind's own
+    def summary(self, state: Any, facts: Facts) -> Summary:  # noqa: ANN401 - each kind's own
         if self.summarize is not None:
             return self.summarize(state)
-        waiting = self.decider.outstanding(state)
+        waiting = self.decider.outstanding(state, facts)
         dues = [effect.due for effect in waiting if isinstance(effect, ArmTimer)]
         return Summary(len(waiting), min(dues, default=None))
 
@@ -92,6 +102,8 @@ class Fold(msgspec.Struct, eq=False):
     repeats: bool = False
     """Everything that the run waits for is published again."""
     need: Need | None = None
+    """Of the last entry, or of the run itself if there is `lacks`."""
+    lacks: bool = False
     broken: bool = False
     """The last entry left the state half-changed."""
     commit: str = ""
@@ -103,6 +115,7 @@ class Run:
         "alone",
         "at",
         "dirty",
+        "facts",
         "floor",
         "fold",
         "fresh",
@@ -118,6 +131,7 @@ class Run:
         "saved",
         "seen",
         "state",
+        "wants",
         "whole",
     )
 
@@ -138,6 +152,10 @@ class Run:
         self.alone = False
         """The log refused a commit: commands go one by one until it is known which is to blame."""
         self.whole = False
+        self.facts = NO_FACTS
+        """What its effects follow from besides the state."""
+        self.wants: Entry | None = None
+        """For whom facts are being fetched; None: for the run itself."""
         self.floor = 0
         """The log is known to reach this sequence; what ends before was read from a replica that is behind."""
         self.forget()

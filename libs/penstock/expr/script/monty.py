@@ -7,9 +7,7 @@ exit once a worker was lost. Every call is bounded by the worker's clock and by 
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
-from typing import Any
 
 import pydantic_monty
 
@@ -19,6 +17,7 @@ from penstock.expr.script.arguments import encode
 from penstock.expr.script.language import Limits
 from penstock.expr.script.python import LANGUAGE, Module
 from penstock.expr.script.result import MAX_BYTES, decode
+from penstock.expr.script.threads import Threads
 
 _WATCHDOG_SECONDS = 0.1
 _MAX_PRINTED = 64 * 1024
@@ -26,44 +25,45 @@ _MIB = 1 << 20
 # What leaves the sandbox is one string of bounded length, whatever a script did to the names used here: a format
 # string gives text or fails, and text is cut by the interpreter.
 _CHECK = "\nevaluate is None"
+# Arguments go in as one text, which is cheaper than value by value.
+_CALL = "evaluate(*penstock_json.loads(penstock_values))"
 _RUN = f"""
 import json as penstock_json
-f"{{penstock_json.dumps(evaluate(*penstock_values), allow_nan=False)}}"[:{MAX_BYTES + 1}]"""
-_TEST = "\nnot not evaluate(*penstock_values)"
+f"{{penstock_json.dumps({_CALL}, allow_nan=False)}}"[:{MAX_BYTES + 1}]"""
+_TEST = f"""
+import json as penstock_json
+not not {_CALL}"""
 
 
 class Monty:
     def __init__(self, processes: int) -> None:
         self._processes = processes
-        self._threads = ThreadPoolExecutor(processes, thread_name_prefix="monty")
+        self._threads = Threads(processes, "monty")
         self._starting = Lock()
         self._pool: pydantic_monty.Monty | None = None
 
     async def check(self, module: Module, limits: Limits) -> None:
         try:
-            await self._feed(module, _CHECK, [], limits)
+            await self._feed(module, _CHECK, b"[]", limits)
         except (LimitExceeded, SandboxUnavailable):
             raise
         except EvaluationError as error:
             raise module.compile_error(None, None, str(error.attributes["reason"])) from None
 
     async def run(self, module: Module, values: list[Json], limits: Limits) -> Json:
-        encode(LANGUAGE, values)  # for its size, and that it is JSON
-        text = await self._feed(module, _RUN, values, limits)
+        text = await self._feed(module, _RUN, encode(LANGUAGE, values), limits)
         return await decode(LANGUAGE, str(text).encode(errors="surrogatepass"))
 
     async def test(self, module: Module, values: list[Json], limits: Limits) -> bool:
-        encode(LANGUAGE, values)
-        return await self._feed(module, _TEST, values, limits) is True
+        return await self._feed(module, _TEST, encode(LANGUAGE, values), limits) is True
 
     async def close(self) -> None:
         await asyncio.to_thread(self._close)
 
-    async def _feed(self, module: Module, last: str, values: list[Json], limits: Limits) -> object:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._feed_now, module, last, values, limits)
+    async def _feed(self, module: Module, last: str, values: bytes, limits: Limits) -> object:
+        return await self._threads.call(self._feed_now, module, last, values, limits)
 
-    def _feed_now(self, module: Module, last: str, values: list[Json], limits: Limits) -> object:
+    def _feed_now(self, module: Module, last: str, values: bytes, limits: Limits) -> object:
         """In a session of its own: nothing of one run is left for the next."""
         session = self._start().checkout(
             limits={
@@ -74,7 +74,7 @@ class Monty:
             os_policy={"sleep": "zero"},
         )
         printed = pydantic_monty.CollectString(_MAX_PRINTED)
-        inputs: dict[str, Any] = {"penstock_values": values}
+        inputs = {"penstock_values": values.decode()}
         try:
             with session:
                 return session.feed_run(module.text + last, inputs=inputs, print_callback=printed)
@@ -92,7 +92,7 @@ class Monty:
             return self._pool
 
     def _close(self) -> None:
-        self._threads.shutdown()
+        self._threads.close()
         if self._pool is not None:
             self._pool.__exit__(None, None, None)
 

@@ -7,16 +7,16 @@ from typing import Any, Self
 
 import msgspec
 
-from penstock.core.definition import compile_definition
 from penstock.core.graph.counter import Counter, operations, standing
 from penstock.core.graph.decide import decide
 from penstock.core.graph.effects import effects, outstanding
 from penstock.core.graph.evolve import evolve
-from penstock.core.graph.program import Program
+from penstock.core.graph.programs import Programs
 from penstock.core.graph.state import State
 from penstock.core.model import commands as c
 from penstock.core.model import effects as f
 from penstock.core.model import events as e
+from penstock.core.model.decider import Facts
 from penstock.core.model.time import SECOND, Instant
 from penstock.core.model.upcast import decode_event, encode_event
 from penstock.expr.evaluator import ExpressionEvaluator
@@ -37,7 +37,10 @@ class Drive:
     """One run of one definition."""
 
     def __init__(self, definition: Json, input: Json = None) -> None:  # noqa: A002 - as users call it
-        self.program = Program(compile_definition(definition, evaluator=EVALUATOR), EVALUATOR)
+        self.programs = Programs(EVALUATOR)
+        self.definitions = {"hash": definition}
+        """By hash, or by workflow and version."""
+        self.program = self.programs.compile(definition)
         self.state = State()
         self.now = Instant(SECOND)
         self.log: list[tuple[e.Event, Instant]] = []
@@ -50,7 +53,9 @@ class Drive:
         return self.send(c.Start("w", "hash", self.input, "seed", "r"))
 
     def send(self, command: c.Command) -> Self:
-        events = decide(self.program, self.state, command, self.now)
+        events = decide(self.program, self.state, command, self.now, Facts(self.definitions))
+        if any(isinstance(event, e.RunPatched | e.RunMigrated) for event in events):
+            self.program = Programs(EVALUATOR).find(self.state, self.definitions)
         self.log += [(event, self.now) for event in events]
         assert self.rebuilt() == self.state
         for operation in operations(self.audited, events, self.now):

@@ -10,7 +10,7 @@ from penstock.core.graph.errors import IllegalTransition
 from penstock.core.model import commands as c
 from penstock.core.model import effects as f
 from penstock.core.model import events as e
-from penstock.core.model.decider import NO_FACTS, Facts, Need
+from penstock.core.model.decider import NO_FACTS, Facts, Missing, Need
 from penstock.core.model.time import Instant
 
 
@@ -31,6 +31,7 @@ class LedgerDecider:
     def __init__(self) -> None:
         self.decided = 0
         self.fails_at_effects = False
+        self.knows_its_program = True
 
     def initial(self) -> Ledger:
         return Ledger()
@@ -84,7 +85,8 @@ class LedgerDecider:
     def _with_facts(self, state: Ledger, command: c.SendSignal, facts: Facts) -> list[e.Event] | Need:
         name = command.name
         if name in facts.blobs or name in facts.memos:
-            return [e.SignalReceived(command.signal, "note", {**facts.blobs, **facts.memos}[name])]
+            memo = facts.memos.get(name)
+            return [e.SignalReceived(command.signal, "note", memo.output if memo else facts.blobs.get(name))]
         state.spoiled = True
         if name == "memo":
             return Need(memos=frozenset({name}))
@@ -114,9 +116,8 @@ class LedgerDecider:
             case e.IncidentRaised():
                 state.incidents.append(event.fault.code)
 
-    def effects(self, state: Ledger, events: Iterable[e.Event]) -> list[f.Effect]:
-        if self.fails_at_effects:
-            raise LookupError("no program")
+    def effects(self, state: Ledger, events: Iterable[e.Event], facts: Facts = NO_FACTS) -> list[f.Effect]:
+        self._look_up(facts)
         found: list[f.Effect] = []
         for event in events:
             match event:
@@ -132,9 +133,18 @@ class LedgerDecider:
                     found.append(f.ReportOutcome(state.parent, "completed"))
         return found
 
-    def outstanding(self, state: Ledger) -> list[f.Effect]:
+    def outstanding(self, state: Ledger, facts: Facts = NO_FACTS) -> list[f.Effect]:
+        self._look_up(facts)
         tasks: list[f.Effect] = [task(token) for token in state.tasks]
         return tasks + [f.ArmTimer(timer, due) for timer, due in state.timers.items()]
+
+    def _look_up(self, facts: Facts) -> None:
+        """Like a program that is compiled once, and may be gone from the cache."""
+        if self.fails_at_effects:
+            raise LookupError("no program")
+        if not self.knows_its_program and "program" not in facts.definitions:
+            raise Missing(Need(definitions=frozenset({"program"})))
+        self.knows_its_program = True
 
 
 def _count(state: Ledger, name: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 from penstock.core.model import commands as c
 from penstock.core.model import effects as f
 from penstock.core.model.commit import EMPTY, RunKey, decode_commit, digest, encode_commit
+from penstock.core.model.decider import Memo
 from penstock.core.model.time import SECOND, Instant
 from penstock.core.turn import inputs as i
 from penstock.core.turn import outputs as o
@@ -58,7 +59,7 @@ def test_rule_1_a_run_begins_at_the_empty_head_and_its_start_is_not_loaded_for(w
 
 def test_rule_1_every_commit_can_be_decided_again(world: World) -> None:
     payload = {"text": "x" * 2000}
-    world.memos["memo"] = {"found": 1}
+    world.memos["memo"] = Memo({"found": 1})
     world.start()
     world.settle()
     for signal, name in (("s1", "note"), ("s2", "task"), ("s3", "nothing"), ("s4", "memo"), ("s5", "raise")):
@@ -121,6 +122,16 @@ def test_rule_2_ours_in_the_middle_of_the_tail_is_not_applied_again(started: Wor
     started.settle()
     assert started.state().applied == {"s1": 1, "s0": 1}
     assert not started.queue
+
+
+def test_rule_2_ours_in_a_tail_that_nobody_read_has_its_effects(started: World) -> None:
+    started.signal("s1", "yield")
+    request = started.pending.pop()
+    started.perform(request)
+    started.step(i.Conflicted(request.ticket, started.now))
+    started.settle()
+    assert started.state().applied == {"s1": 1}
+    assert started.effects(f.ContinueRun) == [f.ContinueRun()]
 
 
 def test_rule_2_an_exception_drops_the_state(started: World) -> None:

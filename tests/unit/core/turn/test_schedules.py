@@ -86,6 +86,9 @@ class Schedule:
                 self.world.perform(request)
         self.world.take_over()
 
+    def forget_the_program(self, _: int) -> None:
+        self.world.decider.knows_its_program = False
+
     def depose(self, _: int) -> None:
         """The owner is replaced, and does not know."""
         self.former += [(self.world.shard, request) for request in self.world.pending]
@@ -215,6 +218,7 @@ ACTIONS: list[Callable[[Schedule, int], None]] = [
     Schedule.depose,
     Schedule.fail,
     Schedule.fire,
+    Schedule.forget_the_program,
     Schedule.garbage,
     Schedule.lose_the_answer,
     Schedule.pass_time,

@@ -15,7 +15,7 @@ import msgspec
 from penstock.core.model import commands as c
 from penstock.core.model import effects as f
 from penstock.core.model.commit import EMPTY, Head, RunKey
-from penstock.core.model.decider import Facts
+from penstock.core.model.decider import Facts, Memo
 from penstock.core.model.events import Fault
 from penstock.core.model.time import SECOND, Instant
 from penstock.core.turn import inputs as i
@@ -65,7 +65,7 @@ class World:
         self.mark = 0
         self.epoch = 0
         self.blobs = {"blob": "bytes"}
-        self.memos: dict[str, Any] = {}
+        self.memos: dict[str, Memo] = {}
         self.take_over()
 
     # -- owners
@@ -193,7 +193,8 @@ class World:
 
     def _fetch(self, request: o.FetchFacts) -> i.Input:
         blobs = {name: self.blobs[name] for name in request.need.blobs}
-        return i.Fetched(request.ticket, Facts({}, blobs, {name: self.memos.get(name) for name in request.need.memos}))
+        memos = {name: self.memos.get(name) for name in request.need.memos}
+        return i.Fetched(request.ticket, Facts({name: {} for name in request.need.definitions}, blobs, memos))
 
     def _confirm(self, request: o.ConfirmLast) -> i.Input:
         return i.LastRead(request.ticket, self.last(request.key).sequence, self.now)

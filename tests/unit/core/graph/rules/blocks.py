@@ -1,4 +1,4 @@
-"""Random definitions out of nested blocks: tasks, loops, forks with a named join, groups with a join, one after another.
+"""Random definitions out of nested blocks: tasks, loops, forks with a named join, groups with a join, sequences.
 
 Every block has one way in and one way out, so they nest freely. What a task puts out follows from its node and its
 input alone, so that nothing but the schedule can make two runs differ.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+import msgspec
 from hypothesis import strategies as st
 
 from penstock.core.model import effects as f
@@ -57,7 +58,7 @@ def blocks(*, fails: bool = False, forks: bool = True, some: bool = False) -> st
     tasks = st.builds(
         Task,
         mapped=st.booleans(),
-        fails=st.booleans() if fails else st.just(False),  # noqa: FBT003 - a value, not an option
+        fails=st.booleans() if fails else st.just(False),
         turns=st.integers(1, 2),
     )
 
@@ -160,7 +161,7 @@ class Written:
 
 
 def output_of(found: f.DispatchTask) -> str:
-    return f"{found.node}:{sha256(repr(found.input).encode()).hexdigest()[:6]}"
+    return f"{found.node}:{sha256(msgspec.json.encode(found.input, order='deterministic')).hexdigest()[:6]}"
 
 
 def answer(run: Drive, found: f.DispatchTask, failing: set[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from types import FrameType
 from typing import Any
 
@@ -30,7 +31,7 @@ def way(source: str, to: str, **more: Json) -> dict[str, Json]:
 
 
 def chain(*names: str) -> list[dict[str, Json]]:
-    return [way(first, second) for first, second in zip(names, names[1:], strict=False)]
+    return [way(first, second) for first, second in pairwise(names)]
 
 
 def run_of(*nodes: str | dict[str, Json], ways: list[dict[str, Json]], given: Json = None, **more: Json) -> Drive:

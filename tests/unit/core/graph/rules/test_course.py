@@ -103,7 +103,7 @@ def test_a_run_is_not_complete_while_a_token_waits_for_anything(node: dict[str, 
 @pytest.mark.parametrize(
     ("node", "waits"),
     [
-        pytest.param(task("x"), lambda run: nodes_open(run), id="task"),
+        pytest.param(task("x"), nodes_open, id="task"),
         pytest.param({**HUMAN, "id": "x"}, asked, id="approval"),
         pytest.param({**CHILD, "id": "x"}, children, id="child"),
     ],

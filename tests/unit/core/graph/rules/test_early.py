@@ -30,7 +30,7 @@ from tests.unit.core.graph.rules.shapes import (
 
 Json = Any
 
-ABANDON = {"wait_for": "any", "on_early_complete": "abandon"}
+ABANDON: dict[str, Json] = {"wait_for": "any", "on_early_complete": "abandon"}
 
 
 def race(other: dict[str, Json], **sync: Json) -> Drive:
@@ -146,7 +146,13 @@ def test_an_abandoned_sibling_does_not_keep_a_named_join_waiting() -> None:
         way("j", "k", priority=2),
     ]
     join = task("d", dependencies=["k", "never"], wait_for_all=True, on_unreachable="proceed")
-    run = run_of("a", "b", "j", "k", "never", join, ways=ways).complete("a").complete("b").complete("j").complete("k", "K")
+    run = (
+        run_of("a", "b", "j", "k", "never", join, ways=ways)
+        .complete("a")
+        .complete("b")
+        .complete("j")
+        .complete("k", "K")
+    )
     assert run.open("d")[0].input == {"k": "K"}
 
 
@@ -260,4 +266,3 @@ def test_a_branch_that_fails_tells_the_workers_of_the_rest() -> None:
     first, second = run.open("b")
     effects = caused(run, c.TaskResult(first.token, 1, first.nonce, "failed", fault=e.Fault("BOOM", "it broke")))
     assert f.CancelTask(second.token, 1, "q") in effects
-

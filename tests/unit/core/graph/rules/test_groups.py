@@ -71,7 +71,8 @@ def test_joins_of_one_group_agree_and_join_the_innermost(ways: list[dict[str, Js
     definition = graph("a", "b", "k", "j", transitions=[way("a", "b", group="g", spawn=2), *extra, *ways])
     with pytest.raises(DefinitionInvalid) as caught:
         Drive(definition)
-    assert code in {problem.code for problem in caught.value.attributes["problems"]}
+    problems: Json = caught.value.attributes["problems"]
+    assert code in {problem.code for problem in problems}
 
 
 # -- what keeps a branch open
@@ -377,7 +378,12 @@ def test_an_empty_group_without_a_join_is_over_at_once() -> None:
 
 def test_an_empty_foreach_beside_a_plain_member_of_its_group_is_not_an_empty_group() -> None:
     sync = {"synchronize": {"group": "g"}}
-    ways = [way("a", "b", group="g", foreach="[]"), way("a", "c", group="g"), way("b", "j", **sync), way("c", "j", **sync)]
+    ways = [
+        way("a", "b", group="g", foreach="[]"),
+        way("a", "c", group="g"),
+        way("b", "j", **sync),
+        way("c", "j", **sync),
+    ]
     run = run_of("a", "b", "c", "j", ways=ways).complete("a")
     assert nodes_open(run) == ["c"]
     assert run.complete("c", "C").open("j")[0].input == ["C"]

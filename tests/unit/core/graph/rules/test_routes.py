@@ -165,7 +165,11 @@ def test_the_last_error_is_never_part_of_a_branchs_output() -> None:
 
 
 def test_the_last_error_of_a_failed_join_is_seen_by_its_handler() -> None:
-    ways = [way("a", "b", group="g", foreach="[1]"), way("b", "j", synchronize={"group": "g"}), way("j", "h", on="error")]
+    ways = [
+        way("a", "b", group="g", foreach="[1]"),
+        way("b", "j", synchronize={"group": "g"}),
+        way("j", "h", on="error"),
+    ]
     look = task("h", input={"code": "state._last_error.code"})
     assert run_of("a", "b", "j", look, ways=ways).complete("a").fail("b").open("h")[0].input == {"code": "BOOM"}
 

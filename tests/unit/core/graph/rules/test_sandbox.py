@@ -77,10 +77,10 @@ def test_the_verdict_is_an_event_and_evaluation_goes_on_from_there(
 
 def test_a_later_tier_is_asked_only_when_the_one_before_has_no_match() -> None:
     run = run_of("a", *"bcdxz", ways=TIERS).complete("a", "?")
-    judged(run, False, False)  # noqa: FBT003 - verdicts
+    judged(run, False, False)
     (question,) = questions(run)
     assert len(programs(question)) == 1
-    assert nodes_open(judged(run, False)) == ["z"]  # noqa: FBT003 - a verdict
+    assert nodes_open(judged(run, False)) == ["z"]
 
 
 def test_a_tier_that_needs_none_is_decided_without_asking() -> None:
@@ -90,7 +90,7 @@ def test_a_tier_that_needs_none_is_decided_without_asking() -> None:
 
 @pytest.mark.parametrize(("policy", "expected"), [("fail", "CONDITION_ERROR"), ("no_match", None)])
 def test_a_program_that_breaks_is_a_condition_that_raises(policy: str, expected: str | None) -> None:
-    run = judged(tiers(on_condition_error=policy), {"code": "EXPR_EVALUATION", "message": "it broke"}, False)  # noqa: FBT003 - a verdict
+    run = judged(tiers(on_condition_error=policy), {"code": "EXPR_EVALUATION", "message": "it broke"}, False)
     assert run.code == expected
     assert nodes_open(run) == ([] if expected else ["d"])
 
@@ -102,20 +102,20 @@ def test_programs_that_nobody_evaluates_do_not_hang() -> None:
 def test_a_loops_condition_may_be_sandboxed() -> None:
     node = task("a", loop={"condition": code("again"), "max_iterations": 3})
     run = run_of(node, "b", ways=chain("a", "b")).complete("a", "again")
-    assert nodes_open(judged(run, True)) == ["a"]  # noqa: FBT003 - a verdict
+    assert nodes_open(judged(run, True)) == ["a"]
     run.complete("a", "done")
-    assert nodes_open(judged(run, False)) == ["b"]  # noqa: FBT003 - a verdict
+    assert nodes_open(judged(run, False)) == ["b"]
 
 
 def test_an_error_way_may_be_sandboxed() -> None:
     run = run_of("a", "h", ways=[way("a", "h", on="error", when=code("x"))]).fail("a")
     assert run.outcome is None
-    assert nodes_open(judged(run, True)) == ["h"]  # noqa: FBT003 - a verdict
+    assert nodes_open(judged(run, True)) == ["h"]
 
 
 def test_an_error_way_that_does_not_hold_does_not_catch() -> None:
     run = run_of("a", "h", ways=[way("a", "h", on="error", when=code("x"))]).fail("a")
-    assert judged(run, False).code == "BOOM"  # noqa: FBT003 - a verdict
+    assert judged(run, False).code == "BOOM"
 
 
 def test_a_branch_is_open_while_its_token_is_routing() -> None:
@@ -154,6 +154,6 @@ def test_a_cancelled_run_does_not_wait_for_a_verdict() -> None:
 def test_a_late_verdict_changes_nothing() -> None:
     run = tiers()
     (question,) = questions(run)
-    judged(run, True, False)  # noqa: FBT003 - verdicts
+    judged(run, True, False)
     run.answer(question, dict.fromkeys(programs(question), True))
     assert nodes_open(run) == ["b", "d"]

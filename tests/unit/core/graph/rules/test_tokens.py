@@ -164,3 +164,21 @@ def test_objects_that_the_engine_builds_have_their_keys_in_declared_order(order:
         run.complete(name, name)
     assert list(run.output) == ["z", "x", "y"]
     assert recorded(run, e.RunCompleted) == [e.RunCompleted({"z": "z", "x": "x", "y": "y"})]
+
+
+@pytest.mark.xfail(strict=True, reason="data.4b: what forks write has its keys in the order of their completion")
+@pytest.mark.parametrize("grouped", [True, False], ids=["branch", "root"])
+def test_what_forks_wrote_has_the_same_bytes_in_any_order(*, grouped: bool) -> None:
+    nodes: list[Json] = ["a", "f", *(task(name, output={name: "output"}) for name in "xy")]
+    ways = [way("a", "f", **({"group": "g"} if grouped else {})), way("f", "x"), way("f", "y")]
+    if grouped:
+        ways += [way(name, "j", synchronize={"group": "g"}) for name in "xy"]
+    else:
+        nodes.append(task("j", dependencies=["x", "y"], wait_for_all=True, input={"all": "state"}))
+    seen = []
+    for order in permutations("xy"):
+        run = run_of(*nodes, *(["j"] if grouped else []), ways=ways).complete("a").complete("f")
+        for name in order:
+            run.complete(name, name)
+        seen.append(repr(run.open("j")[0].input))
+    assert seen[0] == seen[1]
