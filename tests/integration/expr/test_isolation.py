@@ -262,3 +262,14 @@ async def test_nothing_leaks_from_one_run_into_the_next(lua: Lua, leave: str, lo
     await language.run(Script("lua", leave), {})
     assert await language.run(Script("lua", look), {}) is None
     assert len(pool_of(lua).pids) == 1
+
+
+@pytest.mark.parametrize(("language", "source"), [("lua", "return a ~= nil"), ("python", "return a")])
+@pytest.mark.parametrize("depth", [10, 140, 160, 300])
+async def test_arguments_may_be_nested_deeper_than_results(language: str, source: str, depth: int) -> None:
+    value: Json = 1
+    for _ in range(depth):
+        value = [value]
+    async with Scripts(processes=1) as scripts:
+        assert await scripts.test(Script(language, source, ("a",)), {"a": value})
+        assert await scripts.test(Script(language, source, ("a",)), {"a": {"x": value}})

@@ -114,7 +114,7 @@ class Transition(Part, frozen=True):
     """The group it opens."""
     synchronize: Synchronize | None = None
     max_iterations: Count | None = None
-    """On a back-edge: how often it may be taken."""
+    """On a back-edge: executions of the node it leads back from, the first included."""
     enabled: bool = True
     description: str | None = None
     metadata: Json = None

@@ -161,8 +161,8 @@ def _move_deadline(decision: Decision, before: int | None, after: int | None) ->
         decision.emit(TimerCleared(_DEADLINE))
     if after is not None:
         due = decision.in_ms(after)
-        if timer is not None and before is not None:
-            due = Instant(timer.due + (after - before) * 1000)
+        if timer is not None:  # a parent's, if it was not the run's own
+            due = min(due, timer.due) if before is None else Instant(timer.due + (after - before) * 1000)
         decision.set_timer(due, "run_deadline")
 
 

@@ -150,8 +150,8 @@ def _create(decision: Decision, token: Token, node: str, via: str, *, back: bool
 
 def _holds(decision: Decision, token: Token, node: Node, way: Way, verdicts: Verdicts) -> bool:
     limit = way.rule.max_iterations
-    if limit is not None and decision.scope(token).loops.get(way.rule.id, 0) >= limit:
-        return False
+    if limit is not None and decision.scope(token).loops.get(way.rule.id, 0) + 1 >= limit:
+        return False  # this was the last execution that it allows
     if way.when is None:
         return True
     try:

@@ -80,7 +80,7 @@ class TransitionRule(Rule, frozen=True):
     joins: str | None = None
     """The group it synchronizes, if any."""
     max_iterations: int | None = None
-    """On a back-edge: how often it may be taken per scope."""
+    """On a back-edge: executions of the node it leads back from, per scope; at the limit it does not match."""
 
 
 class LoopRule(Rule, frozen=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from threading import Lock
+from typing import Any
 
 import pydantic_monty
 
@@ -16,7 +17,7 @@ from penstock.expr.errors import EvaluationError, ExprError, LimitExceeded, Sand
 from penstock.expr.script.arguments import encode
 from penstock.expr.script.language import Limits
 from penstock.expr.script.python import LANGUAGE, Module
-from penstock.expr.script.result import MAX_BYTES, decode
+from penstock.expr.script.result import MAX_BYTES, decode, deeper
 from penstock.expr.script.threads import Threads
 
 _WATCHDOG_SECONDS = 0.1
@@ -25,8 +26,9 @@ _MIB = 1 << 20
 # What leaves the sandbox is one string of bounded length, whatever a script did to the names used here: a format
 # string gives text or fails, and text is cut by the interpreter.
 _CHECK = "\nevaluate is None"
-# Arguments go in as one text, which is cheaper than value by value.
-_CALL = "evaluate(*penstock_json.loads(penstock_values))"
+# Arguments go in as one text, which is cheaper than value by value, unless nested deeper than a text may be.
+_TEXT_LEVELS = 150
+_CALL = "evaluate(*(penstock_json.loads(penstock_values) if penstock_as_text else penstock_values))"
 _RUN = f"""
 import json as penstock_json
 f"{{penstock_json.dumps({_CALL}, allow_nan=False)}}"[:{MAX_BYTES + 1}]"""
@@ -44,26 +46,26 @@ class Monty:
 
     async def check(self, module: Module, limits: Limits) -> None:
         try:
-            await self._feed(module, _CHECK, b"[]", limits)
+            await self._feed(module, _CHECK, {}, limits)
         except (LimitExceeded, SandboxUnavailable):
             raise
         except EvaluationError as error:
             raise module.compile_error(None, None, str(error.attributes["reason"])) from None
 
     async def run(self, module: Module, values: list[Json], limits: Limits) -> Json:
-        text = await self._feed(module, _RUN, encode(LANGUAGE, values), limits)
+        text = await self._feed(module, _RUN, _inputs(values), limits)
         return await decode(LANGUAGE, str(text).encode(errors="surrogatepass"))
 
     async def test(self, module: Module, values: list[Json], limits: Limits) -> bool:
-        return await self._feed(module, _TEST, encode(LANGUAGE, values), limits) is True
+        return await self._feed(module, _TEST, _inputs(values), limits) is True
 
     async def close(self) -> None:
         await asyncio.to_thread(self._close)
 
-    async def _feed(self, module: Module, last: str, values: bytes, limits: Limits) -> object:
-        return await self._threads.call(self._feed_now, module, last, values, limits)
+    async def _feed(self, module: Module, last: str, inputs: dict[str, Any], limits: Limits) -> object:
+        return await self._threads.call(self._feed_now, module, last, inputs, limits)
 
-    def _feed_now(self, module: Module, last: str, values: bytes, limits: Limits) -> object:
+    def _feed_now(self, module: Module, last: str, inputs: dict[str, Any], limits: Limits) -> object:
         """In a session of its own: nothing of one run is left for the next."""
         session = self._start().checkout(
             limits={
@@ -74,7 +76,6 @@ class Monty:
             os_policy={"sleep": "zero"},
         )
         printed = pydantic_monty.CollectString(_MAX_PRINTED)
-        inputs = {"penstock_values": values.decode()}
         try:
             with session:
                 return session.feed_run(module.text + last, inputs=inputs, print_callback=printed)
@@ -95,6 +96,12 @@ class Monty:
         self._threads.close()
         if self._pool is not None:
             self._pool.__exit__(None, None, None)
+
+
+def _inputs(values: list[Json]) -> dict[str, Any]:
+    text = encode(LANGUAGE, values)
+    as_text = not deeper(values, text, _TEXT_LEVELS)
+    return {"penstock_values": text.decode() if as_text else values, "penstock_as_text": as_text}
 
 
 def _translate(error: pydantic_monty.MontyError, module: Module) -> ExprError:

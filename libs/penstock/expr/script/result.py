@@ -36,14 +36,17 @@ def _decode(language: str, text: bytes) -> Json:
         raise LimitExceeded(language=language, limit="nesting") from None
     except (msgspec.DecodeError, OverflowError, UnicodeError) as error:
         raise EvaluationError(language=language, reason=f"the result is not JSON: {error}") from None
-    if isinstance(value, dict | list) and text.count(b"[") + text.count(b"{") > MAX_DEPTH:
-        _check_depth(language, value)
+    if deeper(value, text, MAX_DEPTH):
+        raise LimitExceeded(language=language, limit="nesting")
     return value
 
 
-def _check_depth(language: str, value: Json) -> None:
+def deeper(value: Json, text: bytes, levels: int) -> bool:
+    """Whether more containers lie inside each other. Most JSON texts have not even so many in all."""
+    if text.count(b"[") + text.count(b"{") <= levels or not isinstance(value, dict | list):
+        return False
     level = [value]
-    for _ in range(MAX_DEPTH):
+    for _ in range(levels):
         level = [
             child
             for node in level
@@ -51,5 +54,5 @@ def _check_depth(language: str, value: Json) -> None:
             if isinstance(child, dict | list)
         ]
         if not level:
-            return
-    raise LimitExceeded(language=language, limit="nesting")
+            return False
+    return True

@@ -88,14 +88,14 @@ def around(inner: list[dict[str, Json]]) -> Drive:
     ways = [
         {"from": "a", "to": "b"},
         *inner,
-        {"from": "c", "to": "a", "when": "output == 'again'", "max_iterations": 2},
+        {"from": "c", "to": "a", "when": "output == 'again'", "max_iterations": 3},
         {"from": "c", "to": "z", "priority": 2},
     ]
     return Drive(graph("a", "b", "c", "z", transitions=ways)).start()
 
 
 INNER = [
-    {"from": "b", "to": "a", "id": "back", "when": "output == 'again'", "max_iterations": 1},
+    {"from": "b", "to": "a", "id": "back", "when": "output == 'again'", "max_iterations": 2},
     {"from": "b", "to": "c", "priority": 2},
 ]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from penstock.core.definition import compile_definition
 from penstock.core.graph.decide import decide
@@ -17,7 +19,7 @@ from penstock.core.graph.errors import (
     RevisionConflict,
     UnknownTarget,
 )
-from penstock.core.graph.program import Program
+from penstock.core.graph.program import Program, Source
 from penstock.core.graph.state import State
 from penstock.core.model import commands as c
 from penstock.core.model import effects as f
@@ -55,6 +57,11 @@ def remove(path: str) -> Json:
 
 def patched(run: Drive) -> e.RunPatched:
     return [event for event, _ in run.log if isinstance(event, e.RunPatched)][-1]
+
+
+def source(run: Drive) -> Source:
+    assert run.program.source is not None
+    return run.program.source
 
 
 def refused(run: Drive, *operations: Json) -> DomainError:
@@ -112,6 +119,7 @@ def test_an_attempt_keeps_its_config_through_a_second_patch() -> None:
     run = Drive(graph(task("a", config={"v": 1}), task("b", config={"v": 1}), transitions=ways("ab"))).start()
     patch(patch(run, replace("/nodes/a/config/v", 2)), replace("/nodes/a/config/v", 3), replace("/nodes/b/config/v", 3))
     assert run.open()[0].config == {"v": 1}
+    assert len(run.state.begun) == 1
     run.complete("a")
     assert run.open()[0].config == {"v": 3}
     assert run.state.begun == []
@@ -241,13 +249,6 @@ def test_trap_9_a_patch_is_refused_with_the_reason(code: str, operations: list[J
 
 
 # -- refused: what the run is doing
-
-DONE = ("a", "z")
-
-
-def held(run: Drive) -> Drive:
-    return run.start()
-
 
 HOLDING = [
     pytest.param(task("n"), "running", id="running"),
@@ -432,11 +433,7 @@ def test_a_revert_is_a_patch_back_to_an_earlier_revision() -> None:
     assert event.operations == (replace("/nodes/b/queue", "one"),)
     run.send(c.Revert("s", 0)).complete("a")
     assert [task_.queue for task_ in run.open()] == ["q"]
-    assert (
-        run.programs.compile(definition).source == run.program.source._replace(library=run.programs)
-        if run.program.source
-        else False
-    )
+    assert run.state.definition == source(Drive(definition)).hash
 
 
 def test_what_was_reverted_can_be_done_again() -> None:
@@ -466,7 +463,7 @@ def test_the_same_revert_twice_is_one_revert() -> None:
 
 def test_a_revert_asks_for_the_definition_it_began_with_if_that_is_not_at_hand() -> None:
     run = patch(Drive(graph("a")).start(), replace("/nodes/a/queue", "one"))
-    program = run.programs.compile(run.program.source.definition) if run.program.source else run.program
+    program = run.programs.compile(source(run).definition)
     with pytest.raises(Missing) as caught:
         decide(program, run.state, c.Revert("r", 0), run.now, Facts())
     assert caught.value.need.definitions == {"hash"}
@@ -504,7 +501,7 @@ def test_a_node_that_failed_may_be_skipped(more: Json) -> None:
 
 
 def test_tokens_held_back_go_on_when_their_node_takes_more() -> None:
-    nodes = ["a", task("b", parallelism=1)]
+    nodes: list[Json] = ["a", task("b", parallelism=1)]
     run = (
         Drive(graph(*nodes, transitions=[{"from": "a", "to": "b", "foreach": "output"}]))
         .start()
@@ -597,3 +594,68 @@ def test_a_version_takes_a_thousand_patches() -> None:
     run.state.patches += [[]] * 999
     with pytest.raises(PatchInvalid):
         patch(run, replace("/nodes/a/queue", "y"))
+
+
+# -- any patch, at any time
+
+SHAPE = graph(
+    "a",
+    task("b", retry={"max_attempts": 3, "delay": 1}),
+    "c",
+    task("n", dependencies=["b", "c"], wait_for_all=True),
+    task("f", parallelism=2),
+    "j",
+    {"id": "w", "type": "wait", "wait": {"signal": "go", "timeout": "1m", "on_timeout": "continue"}},
+    entry="a",
+    transitions=[
+        *ways("ab", "ac", "bn", "cn"),
+        {"from": "n", "to": "f", "foreach": {"in": "[1, 2, 3]", "max_parallel": 2}, "group": "g"},
+        {"from": "f", "to": "j", "synchronize": {"group": "g"}},
+        *ways("jw"),
+    ],
+)
+PATCHES: list[list[Json]] = [
+    [replace("/nodes/b/queue", "other"), add("/nodes/b/config", {"v": 2})],
+    [remove("/edges/c->n"), remove("/edges/a->c"), remove("/nodes/c"), replace("/nodes/n/dependencies", ["b"])],
+    [replace("/nodes/n/wait_for_all", value=False)],
+    [replace("/nodes/f/parallelism", 1)],
+    [remove("/nodes/f/parallelism")],
+    [replace("/edges/f->j/synchronize", {"group": "g", "wait_for": "any"})],
+    [add("/nodes/-", task("x")), add("/edges/-", {"from": "j", "to": "x"})],
+    [add("/nodes/-", task("y")), add("/edges/-", {"from": "b", "to": "y"})],
+    [replace("/nodes/w/wait", {"duration": "10s"})],
+    [add("/nodes/b/enabled", value=False)],
+    [add("/nodes/w/enabled", value=False)],
+    [add("/edges/-", {"from": "n", "to": "a", "when": "loop.iteration < 2", "max_iterations": 2, "priority": 0})],
+    [remove("/edges/f->j"), remove("/edges/j->w"), remove("/nodes/j"), add("/edges/-", {"from": "f", "to": "w"})],
+    [remove("/edges/n->f"), remove("/edges/f->j"), remove("/nodes/f"), add("/edges/-", {"from": "n", "to": "j"})],
+]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_whatever_is_patched_whenever_the_run_comes_to_its_end(data: st.DataObject) -> None:
+    run = Drive(SHAPE).start()
+    for step in range(data.draw(st.integers(0, 25))):
+        tasks = run.open()
+        what = data.draw(st.sampled_from(["work", "work", "fail", "patch", "revert", "time"]))
+        try:
+            if what == "patch":
+                patch(run, *data.draw(st.sampled_from(PATCHES)), id=f"p{step}")
+            elif what == "revert":
+                run.send(c.Revert(f"r{step}", data.draw(st.integers(0, 4))))
+            elif what == "time":
+                run.advance(5)
+            elif tasks:
+                chosen = data.draw(st.sampled_from(tasks))
+                if what == "work" or chosen.node != "b":
+                    run.answer(chosen, step)
+                else:
+                    fault = e.Fault("BOOM", "it broke", retryable=True)
+                    run.send(c.TaskResult(chosen.token, chosen.attempt, chosen.nonce, "failed", fault=fault))
+        except DomainError:
+            assert run.rebuilt() == run.state
+    for _ in range(60):
+        run.work(lambda _: 1).advance(10)
+    assert run.status == "closed"
+    assert run.state.begun == []

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -233,11 +235,7 @@ WEIGHTED = [Schedule.answer] * 8 + [Schedule.send] * 4 + ACTIONS
 STEPS = st.lists(st.tuples(st.sampled_from(WEIGHTED), st.integers(0, 255)), max_size=60)
 
 
-@settings(max_examples=200, deadline=None)
-@given(STEPS)
-def test_every_schedule_applies_each_command_once_and_publishes_every_effect(
-    steps: list[tuple[Callable[[Schedule, int], None], int]],
-) -> None:
+def play(steps: list[tuple[Callable[[Schedule, int], None], int]]) -> None:
     schedule = Schedule()
     for action, pick in steps:
         action(schedule, pick)
@@ -246,3 +244,18 @@ def test_every_schedule_applies_each_command_once_and_publishes_every_effect(
     schedule.world.take_over()  # whatever was only in memory is found again from the mark
     schedule.drain()
     schedule.check()
+
+
+@settings(max_examples=200, deadline=None)
+@given(STEPS)
+def test_every_schedule_applies_each_command_once_and_publishes_every_effect(
+    steps: list[tuple[Callable[[Schedule, int], None], int]],
+) -> None:
+    play(steps)
+
+
+@pytest.mark.parametrize("seed", range(0, 200, 20))
+def test_so_does_every_long_one(seed: int) -> None:
+    for number in range(seed, seed + 20):
+        chance = Random(number)  # noqa: S311 - a schedule, not a secret
+        play([(chance.choice(WEIGHTED), chance.randrange(256)) for _ in range(chance.randrange(60, 150))])

@@ -169,6 +169,7 @@ RULES: tuple[Rule, ...] = (
             "test_data::test_a_loop_back_is_given_the_last_output",
             "test_tokens::test_after_a_person_the_payload_is_the_input_and_the_decision",
             "test_tokens::test_an_item_that_is_null_is_still_the_branchs_payload",
+            "test_course::test_a_rejection_takes_its_path",
         ),
     ),
     Rule(
@@ -351,6 +352,12 @@ RULES: tuple[Rule, ...] = (
             "test_sandbox::test_the_verdict_is_an_event_and_evaluation_goes_on_from_there",
             "test_sandbox::test_a_later_tier_is_asked_only_when_the_one_before_has_no_match",
             "test_sandbox::test_a_program_that_breaks_is_a_condition_that_raises",
+            "test_sandbox::test_a_tier_that_needs_none_is_decided_without_asking",
+            "test_sandbox::test_programs_that_nobody_evaluates_do_not_hang",
+            "test_sandbox::test_a_loops_condition_may_be_sandboxed",
+            "test_sandbox::test_an_error_way_may_be_sandboxed",
+            "test_sandbox::test_an_error_way_that_does_not_hold_does_not_catch",
+            "test_sandbox::test_a_late_verdict_changes_nothing",
         ),
     ),
     Rule(
@@ -720,6 +727,7 @@ RULES: tuple[Rule, ...] = (
             "test_waves::test_a_loop_around_a_fan_out_keeps_its_count_while_the_branches_work",
             "test_waves::test_inner_loops_begin_anew_on_every_turn_of_the_outer_one",
             "test_early::test_an_abandoned_sibling_does_not_keep_a_loops_count",
+            "test_groups::test_a_loop_inside_each_branch_counts_for_itself_and_arrives_once",
         ),
     ),
     Rule(
@@ -902,6 +910,9 @@ RULES: tuple[Rule, ...] = (
             "test_course::test_a_large_fan_out_of_a_paused_run_comes_to_rest",
             "test_sandbox::test_nothing_is_asked_of_a_sandbox_while_the_run_is_paused",
             "test_properties::test_no_pause_changes_the_output_the_state_or_the_paths",
+            "test_course::test_pausing_twice_is_pausing_once",
+            "test_sandbox::test_a_verdict_that_comes_while_paused_is_taken",
+            "test_waves::test_a_pause_in_a_loop_loses_nothing",
         ),
     ),
     Rule(
@@ -940,6 +951,10 @@ RULES: tuple[Rule, ...] = (
             "test_course::test_a_failure_within_the_grace_is_not_tried_again",
             "test_course::test_after_the_grace_it_is_forced",
             "test_properties::test_every_cancelled_run_comes_to_an_end",
+            "test_attempts::test_the_runs_deadline_ends_a_retry_that_is_still_waiting",
+            "test_early::test_an_uncaught_failure_tells_every_worker",
+            "test_sandbox::test_a_cancelled_run_does_not_wait_for_a_verdict",
+            "test_course::test_a_result_for_a_run_that_is_over_changes_nothing",
         ),
     ),
     Rule(
@@ -1013,6 +1028,7 @@ RULES: tuple[Rule, ...] = (
             "test_course::test_signals_of_one_name_are_taken_in_order_by_later_waits",
             "test_course::test_a_match_may_read_what_the_run_knows",
             "test_course::test_signals_that_nobody_takes_are_bounded",
+            "test_course::test_a_signal_to_a_closed_run_is_refused",
         ),
     ),
     Rule(
@@ -1031,7 +1047,10 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "undo.1b",
         "Input `{input, output, reason, error}`; own idempotency key.",
-        ("test_undo::test_a_compensation_is_given_input_output_reason_and_error_under_a_key_of_its_own",),
+        (
+            "test_undo::test_a_compensation_is_given_input_output_reason_and_error_under_a_key_of_its_own",
+            "test_undo::test_a_late_answer_of_the_task_itself_is_not_one_of_its_compensation",
+        ),
     ),
     Rule(
         "undo.2a",
@@ -1044,6 +1063,7 @@ RULES: tuple[Rule, ...] = (
         (
             "test_undo::test_what_is_manual_is_undone_when_somebody_asks_even_after_the_close",
             "test_undo::test_a_run_that_is_open_is_not_undone_by_hand",
+            "test_undo::test_what_is_undone_once_is_not_undone_again",
         ),
     ),
     Rule(
@@ -1069,6 +1089,7 @@ RULES: tuple[Rule, ...] = (
             "test_undo::test_a_late_success_after_the_close_is_undone_all_the_same",
             "test_undo::test_loops_do_not_lose_what_earlier_turns_did",
             "test_life::test_a_failure_undoes_what_was_done_in_reverse_order",
+            "test_undo::test_a_late_success_of_an_attempt_that_timed_out_is_undone_once",
         ),
     ),
     Rule(
@@ -1099,6 +1120,7 @@ RULES: tuple[Rule, ...] = (
         (
             "test_undo::test_a_completed_child_with_an_own_compensation_is_undone_by_it",
             "test_undo::test_a_child_that_completed_is_undone_as_one_unit_and_awaited",
+            "test_undo::test_a_child_that_failed_has_undone_itself",
         ),
     ),
     Rule(
@@ -1124,6 +1146,7 @@ RULES: tuple[Rule, ...] = (
         (
             "test_undo::test_a_retry_starts_a_new_child",
             "test_undo::test_the_end_of_an_earlier_child_does_not_count_for_the_new_one",
+            "test_undo::test_two_children_of_one_run_are_two_runs",
         ),
     ),
     Rule(
@@ -1162,9 +1185,12 @@ RULES: tuple[Rule, ...] = (
             "keeps its config; the next attempt and the routing of its token use the new one (002: the "
             "patching agent's own token is routed by its patch)."
         ),
-        pending=(
-            "test_patches.py: a result of an attempt that was dispatched before is routed by the patched "
-            "definition; its next attempt has the new config"
+        (
+            "test_patches::test_every_decision_after_run_patched_uses_the_new_revision",
+            "test_patches::test_the_token_of_the_agent_that_patches_is_routed_by_its_patch",
+            "test_patches::test_an_attempt_already_dispatched_keeps_its_config",
+            "test_patches::test_the_next_attempt_uses_the_new_config",
+            "test_patches::test_an_attempt_keeps_its_config_through_a_second_patch",
         ),
     ),
     Rule(
@@ -1173,12 +1199,12 @@ RULES: tuple[Rule, ...] = (
             "Patch document: `{nodes: [...], edges: [...]}` (`edges` = `transitions`); a segment that is "
             "neither index nor `-` is looked up by id."
         ),
-        pending="test_patches.py: operations by index, by `-` and by id; `edges` for `transitions`",
+        ("test_patches::test_edges_are_transitions_and_are_named_by_id_or_by_their_ends",),
     ),
     Rule(
         "patches.2b",
         "`expected_revision` guards.",
-        pending="test_patches.py: another revision is refused",
+        ("test_patches::test_expected_revision_guards",),
     ),
     Rule(
         "patches.3a",
@@ -1186,25 +1212,33 @@ RULES: tuple[Rule, ...] = (
             "Refused: result does not validate; a removed node holds a token (running, waiting, ready, "
             "parked) or is the join target of an open group."
         ),
-        pending=(
-            "test_patches.py: a result that does not validate; a node with a token of each status; the target"
-            " of an open group"
+        (
+            "test_patches::test_refused_if_the_result_does_not_validate_with_every_problem",
+            "test_patches::test_trap_9_refused_if_a_removed_node_holds_a_token",
+            "test_patches::test_refused_if_a_removed_node_holds_a_ready_token",
+            "test_patches::test_refused_if_a_removed_node_is_the_join_target_of_an_open_group",
         ),
     ),
     Rule(
         "patches.3b",
         "Allowed with a warning: new nodes no open token can reach any more.",
-        pending="test_patches.py: a node that nothing open leads to is told, not refused",
+        ("test_patches::test_a_new_node_that_no_open_token_can_reach_any_more_is_a_warning",),
     ),
     Rule(
         "patches.3c",
         "Open group instances keep the join settings they were opened with.",
-        pending="test_patches.py: a patched join leaves the open group as it was",
+        (
+            "test_patches::test_open_group_instances_keep_the_join_settings_they_were_opened_with",
+            "test_patches::test_a_group_opened_after_the_patch_has_the_new_settings",
+        ),
     ),
     Rule(
         "patches.3d",
         "Revert = a patch back to an earlier revision, checked the same way.",
-        pending="test_patches.py: back to an earlier revision, and refused where a patch would be",
+        (
+            "test_patches::test_a_revert_is_a_patch_back_to_an_earlier_revision",
+            "test_patches::test_a_revert_is_checked_like_a_patch",
+        ),
     ),
     Rule(
         "patches.4a",
@@ -1214,9 +1248,14 @@ RULES: tuple[Rule, ...] = (
             "in the new version, else it fails; the token goes on from the node of the same id, else from "
             "`resume_at`."
         ),
-        pending=(
-            "test_migration.py: the transform on input, state and nodes; then the same node or `resume_at`; "
-            "open tokens elsewhere refuse it"
+        (
+            "test_migration::test_the_transform_runs_as_a_task_on_input_state_and_nodes",
+            "test_migration::test_the_token_goes_on_from_the_node_of_the_same_id",
+            "test_migration::test_the_token_goes_on_from_resume_at_where_the_new_version_has_no_such_node",
+            "test_migration::test_neither_the_same_node_nor_one_to_resume_at_fails_it",
+            "test_migration::test_other_open_tokens_must_stand_on_nodes_of_the_new_version",
+            "test_migration::test_the_join_of_an_open_group_must_be_in_the_new_version",
+            "test_migration::test_patches_are_left_behind_and_the_revision_counts_on",
         ),
     ),
     Rule(
@@ -1346,7 +1385,10 @@ RULES: tuple[Rule, ...] = (
             "A patch that removes a node holding a token, or adds a statically unreachable node, or a cycle "
             "without a limit, is refused with the reason."
         ),
-        pending="test_patches.py: each of the three is refused with its reason",
+        (
+            "test_patches::test_trap_9_a_patch_is_refused_with_the_reason",
+            "test_patches::test_trap_9_refused_if_a_removed_node_holds_a_token",
+        ),
     ),
     Rule(
         "trap.10",

@@ -161,7 +161,7 @@ def test_an_abandoned_sibling_does_not_keep_a_loops_count() -> None:
     ways = [
         way("a", "b", group="g", spawn=2),
         way("b", "j", synchronize={"group": "g", **ABANDON}),
-        way("j", "a", when="output == 'again'", max_iterations=1, id="back"),
+        way("j", "a", when="output == 'again'", max_iterations=2, id="back"),
         way("j", "z", priority=2),
     ]
     run = run_of("a", "b", "j", "z", ways=ways).complete("a").complete("b").complete("j", "again")

@@ -435,7 +435,7 @@ def test_a_loop_inside_each_branch_counts_for_itself_and_arrives_once() -> None:
 def test_a_branch_that_loops_back_to_the_opener_opens_an_instance_of_its_own_inside() -> None:
     ways = [
         way("a", "b", group="g", foreach="output"),
-        way("b", "a", when="output == 'again'", max_iterations=1),
+        way("b", "a", when="output == 'again'", max_iterations=2),
         way("b", "j", priority=2, synchronize={"group": "g"}),
         *chain("j", "k"),
     ]

@@ -20,8 +20,8 @@ def named_in(path: Path) -> Iterator[str]:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and statement.name.startswith("test_"):
             yield f"{path.stem}::{statement.name}"
         elif isinstance(statement, ast.ClassDef):
-            methods = [found for found in statement.body if isinstance(found, ast.FunctionDef)]
-            yield from (f"{path.stem}::{statement.name}::{method.name}" for method in methods)
+            methods = [found.name for found in statement.body if isinstance(found, ast.FunctionDef)]
+            yield from (f"{path.stem}::{statement.name}::{name}" for name in methods if name.startswith("test_"))
 
 
 FILES = [path for folder in FOLDERS for path in sorted(folder.glob("test_*.py"))]
@@ -50,3 +50,9 @@ def test_every_trap_is_there() -> None:
 def test_what_is_pending_names_its_file_until_that_file_exists() -> None:
     pending = {rule.pending.partition(":")[0] for rule in RULES if rule.pending}
     assert not [name for name in pending if any(path.name == name for path in FILES)], "list its tests"
+
+
+def test_every_test_of_this_folder_proves_a_sentence() -> None:
+    listed = {name for rule in RULES for name in rule.tests}
+    here = {name for path in FILES if path.parent == HERE and path != Path(__file__) for name in named_in(path)}
+    assert here <= listed

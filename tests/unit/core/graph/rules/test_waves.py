@@ -35,7 +35,7 @@ def in_loop() -> Drive:
     ways = [
         way("a", "b"),
         way("a", "c"),
-        way("d", "a", when="output == 'again'", max_iterations=3),
+        way("d", "a", when="output == 'again'", max_iterations=4),
         way("d", "z", priority=2),
     ]
     return run_of("a", "b", "c", join("d", "b", "c"), "z", ways=ways)
@@ -199,7 +199,7 @@ def test_a_loop_condition_that_raises_fails_the_node() -> None:
 
 
 def test_a_loop_limit_is_caught_and_the_count_is_dropped() -> None:
-    ways = [way("a", "h", on="error"), way("h", "a", when="output == 'again'", max_iterations=1, id="back")]
+    ways = [way("a", "h", on="error"), way("h", "a", when="output == 'again'", max_iterations=2, id="back")]
     run = run_of(task("a", loop={"max_iterations": 2}), "h", ways=ways, initial_node_id="a")
     run.complete("a").complete("a")
     assert nodes_open(run) == ["h"]
@@ -210,7 +210,7 @@ def test_a_loop_limit_is_caught_and_the_count_is_dropped() -> None:
 @pytest.mark.parametrize("path", [{"timeout_path": ["out"]}, {"break_path": ["out"]}], ids=["timeout", "break"])
 def test_the_count_is_dropped_by_whatever_path_the_loop_is_left(path: dict[str, Json]) -> None:
     loop = {"condition": "output == 'again'", "max_iterations": 2, **path}
-    ways = [way("out", "a", when="output == 'back'", max_iterations=1), way("out", "z", priority=2)]
+    ways = [way("out", "a", when="output == 'back'", max_iterations=2), way("out", "z", priority=2)]
     run = run_of(task("a", loop=loop), "out", "z", ways=ways, initial_node_id="a").complete("a", "again")
     run.complete("a", "again" if "timeout_path" in path else "done").complete("out", "back")
     assert nodes_open(run.complete("a", "again")) == ["a"]
@@ -256,7 +256,7 @@ def test_a_back_edge_counts_per_scope() -> None:
     ways = [
         way("a", "b", group="g", foreach="[1, 2]"),
         way("b", "b2"),
-        way("b2", "b", when="output == 'again'", max_iterations=1),
+        way("b2", "b", when="output == 'again'", max_iterations=2),
         way("b2", "j", priority=2, synchronize={"group": "g"}),
     ]
     run = run_of("a", "b", "b2", "j", ways=ways).complete("a")
