@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from penstock.cli import configuration, dev, doctor, expr, serve, versions, workflow
+from penstock.cli import configuration, dev, doctor, expr, serve, simulate, versions, workflow
 from penstock.cli.output import print_error
 
 
@@ -51,6 +51,7 @@ def penstock(
 app.command()(dev.dev)
 app.command()(doctor.doctor)
 app.command()(serve.serve)
+app.command()(simulate.simulate)
 app.command("version")(versions.show_version)
 app.add_typer(configuration.app, name="config")
 app.add_typer(expr.app, name="expr")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -13,6 +13,8 @@ from penstock.cli.output import EXIT_FAILED, Format, Output, print_json
 
 if TYPE_CHECKING:
     from penstock.core.definition import Checked, Problem
+    from penstock.core.model.graph import GraphRule
+    from penstock.notation import Text
 
 app = typer.Typer(no_args_is_help=True, help="Check and draw workflow definitions.")
 
@@ -36,7 +38,7 @@ def check_file(
     output: Output = Format.TABLE,
 ) -> None:
     """Say everything that is wrong with FILE. Exits with 1 if there are errors; warnings alone are fine."""
-    checked = _check(file, strict_types=strict_types)
+    checked = _check(_read(file), strict_types=strict_types)
     if output is Format.JSON:
         print_json({"ok": checked.graph is not None, "hash": checked.hash, "problems": checked.problems})
     else:
@@ -58,12 +60,8 @@ def draw(
     """Print FILE as a picture, in text for Mermaid or Graphviz."""
     from penstock.core.definition.picture import dot, mermaid  # noqa: PLC0415 - keeps `penstock --help` quick
 
-    checked = _check(file)
-    if checked.graph is None:
-        for problem in checked.errors:
-            _say(problem, file)
-        raise typer.Exit(EXIT_FAILED)
-    sys.stdout.write(mermaid(checked.graph) if picture is Picture.MERMAID else dot(checked.graph))
+    graph = load(file).graph
+    sys.stdout.write(mermaid(graph) if picture is Picture.MERMAID else dot(graph))
 
 
 @app.command("schema")
@@ -74,9 +72,23 @@ def schema() -> None:
     print_json(json_schema())
 
 
-def _check(file: Path, *, strict_types: bool = False) -> Checked:
-    from penstock.core.definition import check  # noqa: PLC0415 - keeps `penstock --help` quick
-    from penstock.expr.evaluator import ExpressionEvaluator  # noqa: PLC0415 - loads the engines
+class Loaded(NamedTuple):
+    definition: Any
+    graph: GraphRule
+
+
+def load(file: Path) -> Loaded:
+    """A definition without errors; else they are said, and the command ends."""
+    text = _read(file)
+    checked = _check(text)
+    if checked.graph is None:
+        for problem in checked.errors:
+            _say(problem, file)
+        raise typer.Exit(EXIT_FAILED)
+    return Loaded(text.data, checked.graph)
+
+
+def _read(file: Path) -> Text:
     from penstock.notation import read_text  # noqa: PLC0415 - keeps `penstock --help` quick
 
     try:
@@ -84,8 +96,14 @@ def _check(file: Path, *, strict_types: bool = False) -> Checked:
     except (OSError, UnicodeDecodeError) as error:
         reason = f"{file} cannot be read: {error}"
         raise typer.BadParameter(reason) from None
-    data, places = read_text(text)
-    return check(data, evaluator=ExpressionEvaluator(), places=places, strict_types=strict_types)
+    return read_text(text)
+
+
+def _check(text: Text, *, strict_types: bool = False) -> Checked:
+    from penstock.core.definition import check  # noqa: PLC0415 - keeps `penstock --help` quick
+    from penstock.expr.evaluator import ExpressionEvaluator  # noqa: PLC0415 - loads the engines
+
+    return check(text.data, evaluator=ExpressionEvaluator(), places=text.places, strict_types=strict_types)
 
 
 def _say(problem: Problem, file: Path) -> None:

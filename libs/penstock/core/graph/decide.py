@@ -13,7 +13,7 @@ from penstock.core.graph.errors import IllegalTransition, NotStandalone, Signals
 from penstock.core.graph.expire import fire_timer
 from penstock.core.graph.fail import end_run, fail_node, force
 from penstock.core.graph.fault import NodeFault
-from penstock.core.graph.patch import patch, revert
+from penstock.core.graph.patch import decide_patch, patch, propose, revert
 from penstock.core.graph.program import Program
 from penstock.core.graph.report import drop_parked, retry_parked, task_begun, task_result
 from penstock.core.graph.settle import settle
@@ -166,6 +166,8 @@ _HANDLERS: dict[type[c.Command], Callable[[Decision, Any], None]] = {
     c.Pause: _pause,
     c.Resume: _resume,
     c.Patch: patch,
+    c.ProposePatch: propose,
+    c.DecidePatch: decide_patch,
     c.Revert: revert,
     c.Continue: _continue,
 }

@@ -18,6 +18,7 @@ from penstock.core.graph.state import (
     Done,
     Flight,
     Group,
+    Proposal,
     Question,
     Scope,
     Signal,
@@ -432,6 +433,16 @@ def _resumed(state: State, _: e.RunResumed, __: Instant) -> None:
     state.paused = False
 
 
+def _patch_proposed(state: State, event: e.PatchProposed, at: Instant) -> None:
+    state.proposals[event.patch] = Proposal(event.operations, event.by, event.note)
+    remember(state, event.patch, at)
+
+
+def _patch_decided(state: State, event: e.PatchDecided, _: Instant) -> None:
+    state.decided[event.patch] = event.decision
+    del state.proposals[event.patch]
+
+
 def _run_patched(state: State, event: e.RunPatched, at: Instant) -> None:
     state.definition = event.definition
     state.patches.append(list(event.operations))
@@ -683,6 +694,8 @@ _HANDLERS: dict[type[e.Event], Callable[[State, Any, Instant], None]] = {
     e.ChildCancelled: _child_cancelled,
     e.RunPaused: _paused,
     e.RunResumed: _resumed,
+    e.PatchProposed: _patch_proposed,
+    e.PatchDecided: _patch_decided,
     e.RunPatched: _run_patched,
     e.RunMigrated: _run_migrated,
     e.RunEnding: _run_ending,

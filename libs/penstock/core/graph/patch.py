@@ -23,19 +23,44 @@ from penstock.core.graph.errors import (
 from penstock.core.graph.program import Program, Source
 from penstock.core.graph.revise import adopt, carry_over, conflicts, reachable
 from penstock.core.graph.state import State
-from penstock.core.model.commands import Patch, Revert
+from penstock.core.model.commands import DecidePatch, Patch, ProposePatch, Revert
 from penstock.core.model.decider import Missing, Need
-from penstock.core.model.events import Notice, RunPatched
+from penstock.core.model.events import Notice, PatchDecided, PatchProposed, RunPatched
 
 Json: TypeAlias = Any
 
 MAX_PATCHES: Final = 1_000
 """Of one version of the definition; the state keeps them all."""
+MAX_PROPOSALS: Final = 100
 
 
 def patch(decision: Decision, command: Patch) -> None:
     if command.id not in decision.state.seen:
         _revise(decision, _source(decision, command), command, command.operations)
+
+
+def propose(decision: Decision, command: ProposePatch) -> None:
+    """What could not be applied now is refused now."""
+    if command.id in decision.state.seen:
+        return
+    source = _source(decision, command)
+    if len(decision.state.proposals) >= MAX_PROPOSALS:
+        raise DomainError(reason=f"{MAX_PROPOSALS} patches wait for approval already")
+    _checked(decision, source, command.operations)
+    decision.emit(PatchProposed(command.id, command.operations, command.by, command.note))
+
+
+def decide_patch(decision: Decision, command: DecidePatch) -> None:
+    state = decision.state
+    if command.patch in state.decided:
+        raise IllegalTransition(what=command.patch, now=state.decided[command.patch], asked=command.decision)
+    if command.patch not in state.proposals:
+        raise UnknownTarget(kind="proposed patch", name=command.patch)
+    proposal = state.proposals[command.patch]
+    if command.decision == "approved":
+        approved = Patch(command.patch, proposal.operations, proposal.by, note=proposal.note)
+        _revise(decision, _source(decision, approved), approved, approved.operations)
+    decision.emit(PatchDecided(command.patch, command.decision, command.decided_by, command.comments))
 
 
 def revert(decision: Decision, command: Revert) -> None:
@@ -60,7 +85,7 @@ def definition_of(decision: Decision, source: Source, key: str) -> Json:
     return found
 
 
-def _source(decision: Decision, command: Patch | Revert) -> Source:
+def _source(decision: Decision, command: Patch | ProposePatch | Revert) -> Source:
     """What is to be changed, if anything may be."""
     state, source = decision.state, decision.program.source
     if state.phase == "pending" or state.outcome is not None:
@@ -80,13 +105,7 @@ def _revise(
     reverts: int | None = None,
 ) -> None:
     state, old = decision.state, decision.program
-    if len(state.patches) >= MAX_PATCHES:
-        raise _invalid(_problem("PATCH_TOO_LARGE", f"this version has been patched {MAX_PATCHES:,} times already"))
-    new, compiled = _compiled(source, operations)
-    blocking = conflicts(state, old, new)
-    if blocking:
-        first = f"{blocking[0].node}: {blocking[0].reason}"
-        raise PatchConflict(first=first, conflicts=[conflict._asdict() for conflict in blocking])
+    new, compiled = _checked(decision, source, operations)
     begun, renewed = carry_over(state, old, new)
     warnings = (*_unreached(state, old, new), *_warnings(source, compiled))
     decision.emit(
@@ -104,6 +123,18 @@ def _revise(
         )
     )
     adopt(decision, new, renewed)
+
+
+def _checked(decision: Decision, source: Source, operations: tuple[Json, ...]) -> tuple[Program, Source]:
+    """Against the rules of definitions, and against what the run is doing."""
+    if len(decision.state.patches) >= MAX_PATCHES:
+        raise _invalid(_problem("PATCH_TOO_LARGE", f"this version has been patched {MAX_PATCHES:,} times already"))
+    new, compiled = _compiled(source, operations)
+    blocking = conflicts(decision.state, decision.program, new)
+    if blocking:
+        first = f"{blocking[0].node}: {blocking[0].reason}"
+        raise PatchConflict(first=first, conflicts=[conflict._asdict() for conflict in blocking])
+    return new, compiled
 
 
 def _compiled(source: Source, operations: tuple[Json, ...]) -> tuple[Program, Source]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -210,15 +211,17 @@ class Program:
 
 
 def _tiers(rule: NodeRule, ways: list[Way]) -> tuple[Tier, ...]:
-    match rule.fan_out:
-        case "first_match":
-            tiers = [[way] for way in ways]
-        case "all":
-            tiers = [list(tier) for _, tier in groupby(ways, key=lambda way: way.rule.default)]
-        case "tiers":
-            tiers = [list(tier) for _, tier in groupby(ways, key=lambda way: way.rule.tier)]
-    programs = ([program for way in tier if way.when for program in way.when.programs] for tier in tiers)
-    return tuple(Tier(tuple(tier), tuple(code)) for tier, code in zip(tiers, programs, strict=True))
+    together: dict[str, Callable[[Way], object]] = {
+        "tiers": lambda way: way.rule.tier,
+        "first_match": lambda way: way.rule.id,
+        "all": lambda way: way.rule.default,
+    }
+    tiers = [tuple(tier) for _, tier in groupby(ways, key=together[rule.fan_out])]
+    return tuple(Tier(tier, _programs(tier)) for tier in tiers)
+
+
+def _programs(ways: tuple[Way, ...]) -> tuple[UserProgram, ...]:
+    return tuple(program for way in ways if way.when for program in way.when.programs)
 
 
 def _roots(compiled: InputMapping | OutputMapping | Condition | None) -> frozenset[str]:

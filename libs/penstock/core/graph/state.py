@@ -205,6 +205,14 @@ class Begun(msgspec.Struct, array_like=True):
     tokens: set[int]
 
 
+class Proposal(msgspec.Struct, array_like=True):
+    """A patch that waits for approval."""
+
+    operations: tuple[Json, ...]
+    by: str
+    note: str
+
+
 class State(msgspec.Struct, array_like=True, omit_defaults=True):
     phase: Literal["pending", "open", "compensating", "closed"] = "pending"
     outcome: Outcome | None = None
@@ -240,6 +248,7 @@ class State(msgspec.Struct, array_like=True, omit_defaults=True):
     undone: bool = False
     """It was undone because somebody asked, with what could not be."""
     undo_fault: Fault | None = None
+    proposals: dict[str, Proposal] = {}
     yielded: bool = False
     """It goes on with a command to itself."""
     artifacts: dict[str, Artifact] = {}

@@ -128,6 +128,23 @@ class Patch(Command, frozen=True, tag="patch"):
     note: str = ""
 
 
+class ProposePatch(Command, frozen=True, tag="patch.propose"):
+    """A patch that somebody has to approve first. It is checked now, and again then."""
+
+    id: str
+    operations: tuple[Json, ...]
+    by: str = ""
+    expected_revision: int | None = None
+    note: str = ""
+
+
+class DecidePatch(Command, frozen=True, tag="patch.decide"):
+    patch: str
+    decision: Literal["approved", "rejected"]
+    decided_by: str
+    comments: str = ""
+
+
 class Revert(Command, frozen=True, tag="revert"):
     """Patch it back to what it was at an earlier revision."""
 

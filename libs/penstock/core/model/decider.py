@@ -26,7 +26,7 @@ class Need(msgspec.Struct, frozen=True):
     """What has to be fetched before the command can be decided."""
 
     definitions: frozenset[str] = frozenset()
-    """Content hashes."""
+    """Content hashes, or `workflow@version` where a run is handed over."""
     blobs: frozenset[str] = frozenset()
     """Content hashes of values that an expression reads into."""
     memos: frozenset[str] = frozenset()
@@ -74,8 +74,8 @@ class Decider(Protocol[S]):
     def evolve(self, state: S, event: Event, at: Instant) -> None:
         """The only way that state changes."""
 
-    def effects(self, state: S, events: Iterable[Event]) -> list[Effect]:
-        """What must now be done because of these events, given the state after them."""
+    def effects(self, state: S, events: Iterable[Event], facts: Facts = NO_FACTS) -> list[Effect]:
+        """What must now be done because of these events, given the state after them. May raise `Missing`."""
 
-    def outstanding(self, state: S) -> list[Effect]:
-        """Everything that the run waits for right now."""
+    def outstanding(self, state: S, facts: Facts = NO_FACTS) -> list[Effect]:
+        """Everything that the run waits for right now. May raise `Missing`."""

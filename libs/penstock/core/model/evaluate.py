@@ -124,7 +124,10 @@ class Evaluator(Protocol):
 
 
 def apply_changes(target: Mapping[str, Json], changes: tuple[Change, ...]) -> dict[str, Json] | Failure:
-    """A copy of `target` with the changes made; what they do not touch is shared with the original."""
+    """A copy of `target` with the changes made; what they do not touch is shared with the original.
+
+    Keys that are added are sorted in: what several ways wrote has the same bytes, whoever came first.
+    """
     result = dict(target)
     for change in changes:
         parent: dict[str, Json] = result
@@ -133,18 +136,27 @@ def apply_changes(target: Mapping[str, Json], changes: tuple[Change, ...]) -> di
             if not isinstance(child, dict):
                 return _blocked(change, f"`{name}` is not an object")
             copy = dict(child)
-            parent[name] = copy
+            _put(parent, name, copy)
             parent = copy
         name = change.path[-1]
         if change.op == "set":
-            parent[name] = change.value
+            _put(parent, name, change.value)
         elif change.op == "delete":
             parent.pop(name, None)
         elif isinstance(existing := parent.get(name, []), list):
-            parent[name] = [*existing, change.value]
+            _put(parent, name, [*existing, change.value])
         else:
             return _blocked(change, f"`{name}` is not a list")
     return result
+
+
+def _put(parent: dict[str, Json], name: str, value: Json) -> None:
+    new = name not in parent
+    parent[name] = value
+    if new and len(parent) > 1:
+        ordered = sorted(parent.items())
+        parent.clear()
+        parent.update(ordered)
 
 
 def _blocked(change: Change, reason: str) -> Failure:

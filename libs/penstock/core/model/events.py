@@ -468,6 +468,20 @@ class RunClosed(Event, frozen=True, tag="run.closed"):
     """What could not be undone."""
 
 
+class PatchProposed(Event, frozen=True, tag="patch.proposed"):
+    patch: str
+    operations: tuple[Json, ...]
+    by: str = ""
+    note: str = ""
+
+
+class PatchDecided(Event, frozen=True, tag="patch.decided"):
+    patch: str
+    decision: Literal["approved", "rejected"]
+    decided_by: str
+    comments: str = ""
+
+
 class RunPatched(Event, frozen=True, tag="run.patched"):
     """The run has a new revision of its definition: every decision from here on uses it."""
 

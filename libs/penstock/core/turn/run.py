@@ -14,8 +14,8 @@ So of all its commits, only the last can lack its effects.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -24,7 +24,7 @@ from penstock.core.graph.errors import IllegalTransition
 from penstock.core.model.commands import Command
 from penstock.core.model.commit import EMPTY, Cause, Head, RunKey
 from penstock.core.model.decider import NO_FACTS, Decider, Facts, Need
-from penstock.core.model.effects import ArmTimer, Effect
+from penstock.core.model.effects import ArmTimer
 from penstock.core.model.events import Event
 from penstock.core.model.time import Instant
 from penstock.core.turn.inputs import Delivery
@@ -48,18 +48,10 @@ Verdict: TypeAlias = Literal["decided", "known", "refused", "missing", "broken"]
 S = TypeVar("S")
 
 
-class LoopDecider(Decider[S], Protocol[S]):
-    """One that raises `Missing` where its effects follow from facts, too: after a crash nobody has decided yet."""
-
-    def effects(self, state: S, events: Iterable[Event], facts: Facts = NO_FACTS) -> list[Effect]: ...
-
-    def outstanding(self, state: S, facts: Facts = NO_FACTS) -> list[Effect]: ...
-
-
 class Kind(msgspec.Struct, frozen=True):
     """How runs of one kind are decided."""
 
-    decider: LoopDecider[Any]
+    decider: Decider[Any]
     summarize: Callable[[Any], Summary] | None = None
     """Told from the state at less cost than by listing everything that it waits for."""
 

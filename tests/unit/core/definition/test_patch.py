@@ -22,6 +22,7 @@ from penstock.core.definition.patch import (
     PatchTooLarge,
     Summary,
     apply,
+    breaking_changes,
     diff,
     next_version,
     summarize,
@@ -326,3 +327,46 @@ def test_a_summary_sees_a_change_of_order_and_nothing_where_nothing_changed() ->
 )
 def test_a_patch_bumps_the_version(version: str, following: str) -> None:
     assert next_version(version) == following
+
+
+# -- configs of one schema for another
+
+CONFIG: Json = {
+    "type": "object",
+    "properties": {"url": {"type": "string"}, "mode": {"enum": ["a", "b"]}, "tries": {"type": "integer"}},
+    "required": ["url"],
+}
+
+
+def config(*operations: Json) -> Json:
+    return apply(CONFIG, operations)
+
+
+COMPATIBLE = [
+    ("nothing", config()),
+    ("a new optional field", config({"op": "add", "path": "/properties/new", "value": {"type": "string"}})),
+    ("a field is no longer required", config({"op": "remove", "path": "/required"})),
+    ("one more value", config({"op": "add", "path": "/properties/mode/enum/-", "value": "c"})),
+    ("a wider type", config({"op": "replace", "path": "/properties/tries/type", "value": "number"})),
+    ("an optional field is gone", config({"op": "remove", "path": "/properties/tries"})),
+    ("a title", config({"op": "add", "path": "/title", "value": "x"})),
+]
+BREAKING = [
+    ("a required field is gone", "/url", config({"op": "remove", "path": "/properties/url"})),
+    ("a new required field", "/tries", config({"op": "add", "path": "/required/-", "value": "tries"})),
+    ("a narrower type", "/url", config({"op": "replace", "path": "/properties/url/type", "value": "integer"})),
+    ("one value less", "/mode", config({"op": "remove", "path": "/properties/mode/enum/0"})),
+    ("no other fields", "/", config({"op": "add", "path": "/additionalProperties", "value": False})),
+    ("a new constraint", "/url", config({"op": "add", "path": "/properties/url/minLength", "value": 3})),
+    ("all fields are gone", "/url", True),
+]
+
+
+@pytest.mark.parametrize("new", [row[1] for row in COMPATIBLE], ids=[row[0] for row in COMPATIBLE])
+def test_configs_still_fit_a_compatible_schema(new: Json) -> None:
+    assert breaking_changes(CONFIG, new) == ()
+
+
+@pytest.mark.parametrize(("path", "new"), [row[1:] for row in BREAKING], ids=[row[0] for row in BREAKING])
+def test_a_breaking_change_needs_a_new_type_url(path: str, new: Json) -> None:
+    assert [change.partition(":")[0] for change in breaking_changes(CONFIG, new)] == [path]

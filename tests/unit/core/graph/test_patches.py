@@ -659,3 +659,45 @@ def test_whatever_is_patched_whenever_the_run_comes_to_its_end(data: st.DataObje
         run.work(lambda _: 1).advance(10)
     assert run.status == "closed"
     assert run.state.begun == []
+
+
+# -- proposals
+
+
+def proposed(**more: Json) -> Drive:
+    run = Drive(graph("a", "b", transitions=ways("ab")), **more).start()
+    return run.send(c.ProposePatch("p", (replace("/nodes/b/queue", "other"),), "ana", note="slow"))
+
+
+def test_a_proposed_patch_changes_nothing_until_it_is_approved() -> None:
+    run = proposed()
+    assert (run.state.revision, list(run.state.proposals)) == (0, ["p"])
+    run.send(c.DecidePatch("p", "approved", "ben"))
+    assert (patched(run).patch, patched(run).by, run.state.proposals) == ("p", "ana", {})
+    assert run.complete("a").open("b")[0].queue == "other"
+
+
+def test_a_rejected_patch_is_gone_and_the_first_decision_counts() -> None:
+    run = proposed().send(c.DecidePatch("p", "rejected", "ben", "no"))
+    assert (run.state.revision, run.state.proposals) == (0, {})
+    with pytest.raises(IllegalTransition):
+        run.send(c.DecidePatch("p", "approved", "ben"))
+    with pytest.raises(UnknownTarget):
+        run.send(c.DecidePatch("other", "approved", "ben"))
+
+
+def test_a_proposal_that_could_not_be_applied_is_refused_now_and_again_then() -> None:
+    run = Drive(graph("a", "b", transitions=ways("ab"))).start()
+    with pytest.raises(PatchInvalid):
+        run.send(c.ProposePatch("bad", (remove("/nodes/zzz"),)))
+    run.send(c.ProposePatch("p", (remove("/nodes/b"), remove("/transitions/a->b"))))
+    run.complete("a")
+    with pytest.raises(PatchConflict):
+        run.send(c.DecidePatch("p", "approved", "ben"))
+    assert list(run.state.proposals) == ["p"]
+
+
+def test_the_same_proposal_twice_is_one() -> None:
+    run = proposed()
+    run.send(c.ProposePatch("p", (remove("/nodes/b"),)))
+    assert run.kinds().count("patch.proposed") == 1

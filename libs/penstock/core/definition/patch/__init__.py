@@ -1,6 +1,7 @@
 """Patches of definitions: JSON Patch by id, what leads from one definition to another, and what changed."""
 
 from penstock.core.definition.patch.apply import MAX_OPERATIONS, apply
+from penstock.core.definition.patch.compatible import breaking_changes
 from penstock.core.definition.patch.difference import diff
 from penstock.core.definition.patch.errors import (
     PatchError,
@@ -23,6 +24,7 @@ __all__ = [
     "PatchTooLarge",
     "Summary",
     "apply",
+    "breaking_changes",
     "diff",
     "next_version",
     "summarize",

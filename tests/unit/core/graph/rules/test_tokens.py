@@ -166,7 +166,6 @@ def test_objects_that_the_engine_builds_have_their_keys_in_declared_order(order:
     assert recorded(run, e.RunCompleted) == [e.RunCompleted({"z": "z", "x": "x", "y": "y"})]
 
 
-@pytest.mark.xfail(strict=True, reason="data.4b: what forks write has its keys in the order of their completion")
 @pytest.mark.parametrize("grouped", [True, False], ids=["branch", "root"])
 def test_what_forks_wrote_has_the_same_bytes_in_any_order(*, grouped: bool) -> None:
     nodes: list[Json] = ["a", "f", *(task(name, output={name: "output"}) for name in "xy")]

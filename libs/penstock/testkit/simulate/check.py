@@ -1,0 +1,87 @@
+"""What must be true when a run has come to its end, whatever happened on the way."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.core.graph.state import State
+from penstock.core.model.commit import EMPTY
+from penstock.core.model.decider import Facts
+from penstock.core.model.upcast import decode_events
+from penstock.core.turn.causes import recall
+from penstock.testkit.simulate.problem import Problem
+from penstock.testkit.simulate.world import LIMITS, World
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(State).decode
+
+
+def check(world: World) -> None:
+    _check_ended(world)
+    _check_owner(world)
+    world.log.after(EMPTY)
+    _check_decided_again(world)
+    _check_causes(world)
+    _check_prediction(world)
+
+
+def _check_ended(world: World) -> None:
+    state = world.log.record.state
+    if not world.closed:
+        waits = [f"token {t.id} on {t.node} is {t.status}" for t in state.tokens.values()]
+        raise Problem("stuck", f"the run is {state.status}", *waits)
+    if world.queue or world.owner.shard.busy or world.owner.pending:
+        raise Problem("unfinished", f"{len(world.queue)} commands are not acknowledged, {world.owner.pending}")
+
+
+def _check_owner(world: World) -> None:
+    """What the owner has in memory, and a snapshot of it, is what the log says."""
+    live, state = world.owner.decider.live, world.log.record.state
+    if _decode(_encode(state)) != state:
+        raise Problem("snapshot", "the state is not what its bytes say")
+    for snapshot in world.snapshots:
+        world.log.after(snapshot.head)
+    if live is not None and live != state:
+        raise Problem("memory", "what the owner has in memory is not what the log says")
+
+
+def _check_decided_again(world: World) -> None:
+    """Every commit, from its causes: the same events; and each of its effects was published."""
+    decider, definitions = world.case.decider(), {world.case.hash: world.case.definition}
+    state, facts = decider.initial(), Facts(definitions)
+    for entry in world.log.entries:
+        commit = entry.commit
+        for cause in recall(commit):
+            if cause.command is None:
+                raise Problem("incident", *map(str, cause.events))
+            asked = Facts(definitions, cause.facts.blobs, cause.facts.memos)
+            found = decider.decide(state, cause.command, commit.at, asked)
+            if found != cause.events:
+                raise Problem("decided again", f"{cause.command}", f"was {cause.events}", f"now {found}")
+        for effect in decider.effects(state, decode_events(commit.events), facts):
+            if _encode(effect) not in world.published:
+                raise Problem("effect lost", f"of commit {entry.head.sequence}", str(effect))
+    if state != world.log.record.state:
+        raise Problem("decided again", "the state is another")
+    for effect in decider.outstanding(state, facts):
+        if _encode(effect) not in world.published:
+            raise Problem("effect lost", "of what the run waits for", str(effect))
+
+
+def _check_causes(world: World) -> None:
+    """Within the time that it is remembered, no command is committed twice."""
+    seen: dict[str, int] = {}
+    for entry in world.log.entries:
+        for cause in entry.commit.causes:
+            before = seen.get(cause.id)
+            if before is not None and entry.commit.at - before < LIMITS.remember:
+                raise Problem("twice", f"{cause.kind} {cause.id} is committed twice")
+            seen[cause.id] = entry.commit.at
+
+
+def _check_prediction(world: World) -> None:
+    observed = world.log.record.observed()
+    if world.cancelled and observed.outcome == "cancelled":
+        return
+    if differences := world.case.prediction.differences(observed):
+        raise Problem("prediction", *differences)
