@@ -17,6 +17,7 @@ import msgspec
 
 from penstock.core.graph.state import ROOT, State
 from penstock.core.model import commands as c
+from penstock.core.model import events as e
 from penstock.core.model.events import Event
 from penstock.core.model.time import Instant
 from tests.histories.shape import shapes
@@ -207,7 +208,40 @@ def stopped() -> Recorder:
     return run.send(c.Cancel("enough")).answer(late, "late").advance(31)
 
 
-RUNS: tuple[Callable[[], Recorder], ...] = (routes, branches, loops, people, failures, stopped)
+def patched() -> Recorder:
+    """Patched under way, proposed and approved, and back again."""
+    definition = {"name": "patched", "nodes": [task("a"), task("b", retry=2)], "transitions": way("a", "b")}
+    run = Recorder(definition).start()
+    run.send(c.Patch("p1", ({"op": "replace", "path": "/nodes/b/queue", "value": "fast"},), "ann"))
+    more = (
+        {"op": "add", "path": "/nodes/-", "value": task("c")},
+        {"op": "add", "path": "/transitions/-", "value": {"from": "b", "to": "c"}},
+    )
+    run.send(c.ProposePatch("p2", more, "ben", note="tell them")).complete("a", 1)
+    run.send(c.DecidePatch("p2", "approved", "ann")).fail("b", "BUSY", retryable=True)
+    run.send(c.Revert("p3", 1, "ann")).advance(1)
+    return run.complete("b", 2)
+
+
+def judged() -> Recorder:
+    """User code decides the way; work found done before; artifacts."""
+    code = {"type": "python_sandbox", "code": "def evaluate(output, context):\n    return output > 1"}
+    definition = {
+        "name": "judged",
+        "artifacts": {"report": None},
+        "nodes": [task("make"), task("again", memoize=True), task("never")],
+        "transitions": [*way("make", "again", when=code), *way("make", "never", priority=2)],
+    }
+    run = Recorder(definition).start()
+    made = run.open()[0]
+    report = e.Artifact("q3", "cas://sha256:00", "report", {"pages": 3})
+    run.send(c.TaskResult(made.token, made.attempt, made.nonce, "completed", 7, artifacts=(report,)))
+    (asked,) = run.open()
+    run.answer(asked, {program["id"]: True for program in asked.config["programs"]})
+    return run.complete("again", "done")
+
+
+RUNS: tuple[Callable[[], Recorder], ...] = (routes, branches, loops, people, failures, stopped, patched, judged)
 
 
 def write(run: Recorder, path: Path) -> None:

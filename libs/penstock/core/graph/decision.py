@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from penstock.core.graph.evolve import evolve
 from penstock.core.graph.fault import NodeFault
 from penstock.core.graph.program import NO_VERDICTS, Expression, Node, Program, Test
-from penstock.core.graph.reference import load
+from penstock.core.graph.reference import is_reference, load
 from penstock.core.graph.state import Done, Scope, State, Token
 from penstock.core.graph.view import variables
 from penstock.core.model.decider import NO_FACTS, Facts, Memo
@@ -82,7 +82,7 @@ class Decision:
 
     def loaded(self, expression: Expression | Test, found: dict[str, Json]) -> dict[str, Json]:
         """With references replaced by what they stand for, wherever the expression reads into it."""
-        if not self.state.blobs:
+        if not self.state.blobs and not any(map(is_reference, found.values())):  # a new value may be the first
             return found
         return load(found, expression.compiled.reads, self.facts.blobs, whole=not expression.plain)
 

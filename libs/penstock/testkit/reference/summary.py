@@ -55,7 +55,7 @@ def _output(run: Run, view: View) -> Json:
 
 
 def _default_output(run: Run) -> Json:
-    """Of the one terminal completion, else by node."""
+    """Of the one terminal completion, else by node: of none, nothing by node."""
     by_node: dict[str, list[Terminal]] = {name: [] for name in run.graph.nodes}
     for terminal in sorted(run.terminals, key=lambda one: (one.scope.path, one.event)):
         if run.doomed >> terminal.event & 1:
@@ -70,7 +70,7 @@ def _default_output(run: Run) -> Json:
     outputs = {name: [one.output for one in found] for name, found in by_node.items() if found}
     if sum(map(len, outputs.values())) == 1:
         return next(iter(outputs.values()))[0]
-    return {name: found[0] if len(found) == 1 else found for name, found in outputs.items()} or None
+    return {name: found[0] if len(found) == 1 else found for name, found in outputs.items()}
 
 
 def _compensations(run: Run) -> list[Compensation]:

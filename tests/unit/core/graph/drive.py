@@ -16,7 +16,7 @@ from penstock.core.graph.state import State
 from penstock.core.model import commands as c
 from penstock.core.model import effects as f
 from penstock.core.model import events as e
-from penstock.core.model.decider import Facts
+from penstock.core.model.decider import Facts, Memo, Missing, Need
 from penstock.core.model.time import SECOND, Instant
 from penstock.core.model.upcast import decode_event, encode_event
 from penstock.expr.evaluator import ExpressionEvaluator
@@ -48,12 +48,16 @@ class Drive:
         self.counter = Counter()
         self.tasks: dict[tuple[int, int], f.DispatchTask] = {}
         self.input = input
+        self.blobs: dict[str, Json] = {}
+        self.memos: dict[str, Memo | None] = {}
+        self.needed: list[Need] = []
+        """What decisions could not go on without, until it was there."""
 
     def start(self) -> Self:
         return self.send(c.Start("w", "hash", self.input, "seed", "r"))
 
     def send(self, command: c.Command) -> Self:
-        events = decide(self.program, self.state, command, self.now, Facts(self.definitions))
+        events = self._decide(command)
         if any(isinstance(event, e.RunPatched | e.RunMigrated) for event in events):
             self.program = Programs(EVALUATOR).find(self.state, self.definitions)
         self.log += [(event, self.now) for event in events]
@@ -68,6 +72,20 @@ class Drive:
         if any(isinstance(effect, f.ContinueRun) for effect in found):
             self.send(c.Continue())
         return self
+
+    def _decide(self, command: c.Command) -> list[e.Event]:
+        """As often as something has to be fetched first; each time on the state as the log has it."""
+        while True:
+            try:
+                return decide(
+                    self.program, self.state, command, self.now, Facts(self.definitions, self.blobs, self.memos)
+                )
+            except Missing as missing:
+                self.state = self.rebuilt()
+                self.needed.append(missing.need)
+                if not missing.need.blobs <= self.blobs.keys() and not missing.need.memos:
+                    raise
+                self.memos |= dict.fromkeys(missing.need.memos)
 
     def rebuilt(self) -> State:
         """From the log's bytes, and from a snapshot's, alike."""
