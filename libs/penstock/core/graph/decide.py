@@ -9,10 +9,11 @@ from penstock.core.graph.approve import decide_approval
 from penstock.core.graph.child import child_compensated, end_child
 from penstock.core.graph.compensate import stop_compensation
 from penstock.core.graph.decision import Decision
-from penstock.core.graph.errors import IllegalTransition, NotStandalone, SignalsFull, UnknownTarget
+from penstock.core.graph.errors import IllegalTransition, NotStandalone, SignalsFull
 from penstock.core.graph.expire import fire_timer
 from penstock.core.graph.fail import end_run, fail_node, force
 from penstock.core.graph.fault import NodeFault
+from penstock.core.graph.lifecycle import check_allowed
 from penstock.core.graph.patch import decide_patch, patch, propose, revert
 from penstock.core.graph.program import Program
 from penstock.core.graph.report import drop_parked, retry_parked, task_begun, task_result
@@ -84,7 +85,7 @@ def _send_signal(decision: Decision, command: c.SendSignal) -> None:
     state = decision.state
     if command.signal in state.seen:
         return
-    _check_open(state, "signalled")
+    check_allowed(state, "signalled")
     if len(state.signals) >= SIGNAL_LIMIT:
         raise SignalsFull(limit=SIGNAL_LIMIT)
     decision.emit(e.SignalReceived(command.signal, command.name, command.payload))
@@ -100,10 +101,7 @@ def _send_signal(decision: Decision, command: c.SendSignal) -> None:
 
 def _cancel(decision: Decision, command: c.Cancel) -> None:
     state = decision.state
-    if state.phase == "pending":
-        raise UnknownTarget(kind="run", name="")
-    if state.phase == "closed" or (state.phase == "compensating" and not command.force):
-        raise IllegalTransition(what="the run", now=state.status, asked="cancelled")
+    check_allowed(state, "stopped" if command.force else "cancelled")
     if state.outcome is None:
         end_run(decision, "cancelled", e.Fault("CANCELLED", command.reason or "cancelled"))
     if command.force:
@@ -112,17 +110,13 @@ def _cancel(decision: Decision, command: c.Cancel) -> None:
 
 
 def _compensate(decision: Decision, command: c.Compensate) -> None:
-    state = decision.state
-    if state.phase != "closed":
-        raise IllegalTransition(what="the run", now=state.status, asked="compensating")
+    check_allowed(decision.state, "compensating")
     decision.emit(e.CompensationRequested(command.reason, command.by))
 
 
 def _pause(decision: Decision, _: c.Pause) -> None:
-    state = decision.state
-    if state.phase in {"closed", "compensating", "pending"}:
-        raise IllegalTransition(what="the run", now=state.status, asked="paused")
-    if not state.paused:
+    check_allowed(decision.state, "paused")
+    if not decision.state.paused:
         decision.emit(e.RunPaused())
 
 
@@ -143,11 +137,6 @@ def _continue(decision: Decision, _: c.Continue) -> None:
 def _begin_ready(decision: Decision) -> None:
     tokens = decision.state.tokens.values()
     decision.ready.extend(sorted(token.id for token in tokens if token.status == "ready"))
-
-
-def _check_open(state: State, asked: str) -> None:
-    if state.phase in {"closed", "pending"}:
-        raise IllegalTransition(what="the run", now=state.status, asked=asked)
 
 
 _HANDLERS: dict[type[c.Command], Callable[[Decision, Any], None]] = {

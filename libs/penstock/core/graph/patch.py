@@ -20,6 +20,7 @@ from penstock.core.graph.errors import (
     RevisionConflict,
     UnknownTarget,
 )
+from penstock.core.graph.lifecycle import check_allowed
 from penstock.core.graph.program import Program, Source
 from penstock.core.graph.revise import adopt, carry_over, conflicts, reachable
 from penstock.core.graph.state import State
@@ -88,8 +89,9 @@ def definition_of(decision: Decision, source: Source, key: str) -> Json:
 def _source(decision: Decision, command: Patch | ProposePatch | Revert) -> Source:
     """What is to be changed, if anything may be."""
     state, source = decision.state, decision.program.source
-    if state.phase == "pending" or state.outcome is not None:
-        raise IllegalTransition(what="the run", now=state.outcome or state.status, asked="patched")
+    check_allowed(state, "patched")
+    if state.outcome is not None:
+        raise IllegalTransition(what="the run", now=state.outcome, asked="patched")
     if command.expected_revision not in {None, state.revision}:
         raise RevisionConflict(expected=command.expected_revision, revision=state.revision)
     if source is None:
