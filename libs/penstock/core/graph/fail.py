@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from penstock.core.graph.backoff import delay
 from penstock.core.graph.decision import Decision
 from penstock.core.graph.fault import NodeFault
-from penstock.core.graph.route import leave_loops, matches, take
+from penstock.core.graph.route import leave_loops, matches, route, take
 from penstock.core.graph.state import ROOT, Token
 from penstock.core.graph.synchronize import cancel_token, close_branch, doomed, stop_work, tokens_within, unblock
 from penstock.core.model.events import (
@@ -72,6 +72,19 @@ def fail_node(decision: Decision, token: Token, fault: Fault) -> None:
         end_run(decision, "failed", fault)
     else:
         catch(decision, token, fault)
+
+
+def route_again(decision: Decision, token: Token, *, failed: bool) -> None:
+    """Routing goes on where user code was asked, or starts over where the ways have changed."""
+    if failed and token.fault is not None:
+        catch(decision, token, token.fault)
+        return
+    scope = token.scope
+    try:
+        route(decision, token, None)
+        decision.touched.append(scope)
+    except NodeFault as problem:
+        fail_node(decision, token, problem.fault(token))
 
 
 def catch(decision: Decision, token: Token, fault: Fault) -> None:

@@ -14,10 +14,10 @@ from penstock.core.graph.decision import TASK_MARGIN, Decision
 from penstock.core.graph.effects import nonce
 from penstock.core.graph.errors import UnknownTarget
 from penstock.core.graph.evolve import undo_of
-from penstock.core.graph.fail import catch, fail_attempt, fail_node
+from penstock.core.graph.fail import fail_attempt, fail_node, route_again
 from penstock.core.graph.fault import NodeFault
 from penstock.core.graph.migrate import migrate
-from penstock.core.graph.route import check_choice, route
+from penstock.core.graph.route import check_choice
 from penstock.core.graph.state import Token
 from penstock.core.model import commands as c
 from penstock.core.model import events as e
@@ -66,19 +66,10 @@ def complete_or_fail(
 
 
 def go_on(decision: Decision, token: Token, verdicts: dict[str, bool | Failure]) -> None:
-    """Routing goes on where user code was asked."""
     failed = token.question is not None and token.question.failed
-    scope = token.scope
     decision.clear_timers(token)
     decision.emit(e.RoutingAnswered(token.id, verdicts))
-    if failed and token.fault is not None:
-        catch(decision, token, token.fault)
-        return
-    try:
-        route(decision, token, None)
-        decision.touched.append(scope)
-    except NodeFault as problem:
-        fail_node(decision, token, problem.fault(token))
+    route_again(decision, token, failed=failed)
 
 
 def no_verdict(token: Token, fault: e.Fault) -> dict[str, bool | Failure]:

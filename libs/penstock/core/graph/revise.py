@@ -12,10 +12,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from penstock.core.graph.decision import Decision
-from penstock.core.graph.fail import catch, fail_node
-from penstock.core.graph.fault import NodeFault
+from penstock.core.graph.fail import route_again
 from penstock.core.graph.program import Node, Program
-from penstock.core.graph.route import route
 from penstock.core.graph.state import State, Token
 from penstock.core.model.events import Begun, TimerCleared
 from penstock.core.model.graph import NodeRule
@@ -136,20 +134,7 @@ def adopt(decision: Decision, program: Program, renewed: tuple[int, ...]) -> Non
         if token.status == "ready":
             decision.ready.append(number)
         else:
-            _route_again(decision, token)
-
-
-def _route_again(decision: Decision, token: Token) -> None:
-    """It had asked user code where to go, and there are other ways now."""
-    scope, fault = token.scope, token.fault
-    if fault is not None:
-        catch(decision, token, fault)
-        return
-    try:
-        route(decision, token, None)
-        decision.touched.append(scope)
-    except NodeFault as problem:
-        fail_node(decision, token, problem.fault(token))
+            route_again(decision, token, failed=token.fault is not None)
 
 
 def _move_deadline(decision: Decision, before: int | None, after: int | None) -> None:

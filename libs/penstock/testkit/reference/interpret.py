@@ -141,8 +141,7 @@ class Run:
             visit.attempts += 1
             answer = self.script(Asked(node.id, visit.scope.path, visit.number, visit.attempts, given))
             retry = isinstance(answer, Failed) and answer.retryable
-            if isinstance(answer, Completed) and node.branch and node.branch.agent:
-                retry = not node.branch.available.issuperset(answer.next_nodes)
+            retry = retry or _strays(node, answer)
             if not retry or visit.attempts >= node.attempts:
                 return answer
 
@@ -150,7 +149,8 @@ class Run:
         visit.view.error = None
         visit.view.own["output"] = output
         try:
-            self._store(visit, output)
+            if not _strays(visit.node, answer):  # else the attempt failed, and may have been tried again
+                self._store(visit, output)
             if isinstance(answer, Decided) and not answer.approved and visit.node.rejected:
                 ways: Ways = visit.node.rejected
             else:
@@ -229,6 +229,12 @@ class Run:
             self.named.arrive(scope, target, Arrival(visit.node.id, payload, visit.past), visit.event)
         else:
             scope.ready.append(Token(edge.to, payload, visit.past, visit.view.error))
+
+
+def _strays(node: Node, answer: Answer) -> bool:
+    """An agent chose what it may not."""
+    branch = node.branch if isinstance(answer, Completed) else None
+    return bool(branch and branch.agent and not branch.available.issuperset(answer.next_nodes))
 
 
 def _fault_of(visit: Visit, answer: Answer) -> Fault:

@@ -57,7 +57,9 @@ class Case:
         self._evaluator, self._decider = evaluator, decider
         self.program = Programs(evaluator).compile(definition)
         self.hash = self.program.source.hash if self.program.source else ""
-        self.signals = sorted({rule.wait.signal for rule in self.program.graph.nodes.values() if rule.wait and rule.wait.signal})
+        self.signals = sorted(
+            {rule.wait.signal for rule in self.program.graph.nodes.values() if rule.wait and rule.wait.signal}
+        )
         self.prediction: Prediction = Reference(definition, evaluator).predict(run_input, script)
 
     def decider(self) -> WatchedDecider:

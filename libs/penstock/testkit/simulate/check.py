@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import msgspec
 
 from penstock.core.graph.state import State
@@ -9,6 +11,8 @@ from penstock.core.model.commit import EMPTY
 from penstock.core.model.decider import Facts
 from penstock.core.model.upcast import decode_events
 from penstock.core.turn.causes import recall
+from penstock.testkit.reference import Ending, execution_key
+from penstock.testkit.reference.prediction import Key
 from penstock.testkit.simulate.problem import Problem
 from penstock.testkit.simulate.world import LIMITS, World
 
@@ -85,3 +89,19 @@ def _check_prediction(world: World) -> None:
         return
     if differences := world.case.prediction.differences(observed):
         raise Problem("prediction", *differences)
+    if world.case.prediction.exact and observed.outcome == "failed":
+        _check_undone(world, world.case.prediction.ending)
+
+
+def _check_undone(world: World, ending: Ending) -> None:
+    """What surely completed was undone once, and nothing was that cannot have completed."""
+    undone = world.log.record.undone
+    certain, possible = Counter[Key](), Counter[Key]()
+    for done in ending.compensations:
+        key = execution_key(done.node, done.path, done.input)
+        possible[key] += 1
+        certain[key] += done.certain
+    if missing := certain - undone:
+        raise Problem("not undone", str(missing))
+    if more := undone - possible:
+        raise Problem("undone", str(more))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from penstock.core.model import commands as c
 from penstock.core.model import effects as f
@@ -25,7 +25,7 @@ class Outside:
         self.sent: list[Sent] = []
 
     def take(self, effect: f.Effect) -> None:
-        take = _TAKE.get(type(effect))
+        take = self._TAKE.get(type(effect))
         if take is not None:
             take(self, effect)
 
@@ -34,7 +34,7 @@ class Outside:
         effect = self.open[name]
         if not stays:
             del self.open[name]
-        return self._send(name, _ANSWER[type(effect)](self, effect))
+        return self._send(name, self._ANSWER[type(effect)](self, effect))
 
     def obey(self, name: str) -> Sent:
         """Stop when told to."""
@@ -102,22 +102,22 @@ class Outside:
         place = self._record.places[token]
         return self._script(Asked(place.node, place.path, place.visit, attempt, place.input))
 
+    _TAKE: ClassVar[dict[type[f.Effect], Callable[[Any, Any], None]]] = {
+        f.DispatchTask: _task,
+        f.AskApproval: _approval,
+        f.StartChild: _child,
+        f.CancelTask: _stop,
+        f.TellChild: _tell_child,
+    }
+
+    _ANSWER: ClassVar[dict[type[f.Effect], Callable[[Any, Any], c.Command]]] = {
+        f.DispatchTask: _work,
+        f.AskApproval: _decide,
+        f.StartChild: _run,
+        f.TellChild: _undo_child,
+    }
+
 
 def _fault(answer: object) -> Fault:
     retryable = isinstance(answer, Failed) and answer.retryable
     return Fault(answer.code if isinstance(answer, Failed) else "E_SCRIPT", "as scripted", retryable=retryable)
-
-
-_TAKE: dict[type[f.Effect], Callable[[Outside, Any], None]] = {
-    f.DispatchTask: Outside._task,
-    f.AskApproval: Outside._approval,
-    f.StartChild: Outside._child,
-    f.CancelTask: Outside._stop,
-    f.TellChild: Outside._tell_child,
-}
-_ANSWER: dict[type[f.Effect], Callable[[Outside, Any], c.Command]] = {
-    f.DispatchTask: Outside._work,
-    f.AskApproval: Outside._decide,
-    f.StartChild: Outside._run,
-    f.TellChild: Outside._undo_child,
-}

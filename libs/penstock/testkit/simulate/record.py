@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -34,6 +34,7 @@ class Record:
         self.children: dict[str, tuple[int, int]] = {}
         """Token and attempt."""
         self.executions: Counter[Key] = Counter()
+        self.undone: Counter[Key] = Counter()
         self._visits: Counter[tuple[int, str]] = Counter()
         self._paths: dict[int, BranchPath] = {ROOT: ()}
         self._counter = counter.Counter()
@@ -43,12 +44,12 @@ class Record:
         """One commit. Raises `Problem` if the token counter goes astray, or a result counts twice."""
         state, moved = self.state, Counter[str]()
         for event in events:
-            before = _BEFORE.get(type(event))
+            before = self._BEFORE.get(type(event))
             if before is not None:
                 before(self, event)
             for key, delta in counter.operations(state, (event,), at):
                 moved[key] += delta
-            after = _AFTER.get(type(event))
+            after = self._AFTER.get(type(event))
             if after is not None:
                 after(self, event)
         for key, delta in moved.items():
@@ -97,21 +98,27 @@ class Record:
             raise Problem("twice", f"token {token} has two results for attempt {attempt}")
         self._answered.add((token, attempt))
 
+    def _undo(self, event: e.CompensationStarted) -> None:
+        place = self.places[event.token]
+        if event.attempt == 1:
+            self.undone[execution_key(place.node, place.path, place.input)] += 1
+
     def _execute(self, token: int, node: str, scope: int, given: Any) -> None:  # noqa: ANN401 - JSON
         path = self._path(scope)
         self._visits[scope, node] += 1
         self.places[token] = Place(node, path, self._visits[scope, node], given)
         self.executions[execution_key(node, path, given)] += 1
 
+    _BEFORE: ClassVar[dict[type[e.Event], Callable[[Any, Any], None]]] = {
+        e.NodeCompleted: _done,
+        e.TaskFailed: _failed,
+    }
 
-_BEFORE: dict[type[e.Event], Callable[[Record, Any], None]] = {
-    e.NodeCompleted: Record._done,
-    e.TaskFailed: Record._failed,
-}
-_AFTER: dict[type[e.Event], Callable[[Record, Any], None]] = {
-    e.NodeDispatched: Record._begun,
-    e.ApprovalRequested: Record._begun,
-    e.SignalAwaited: Record._begun,
-    e.NodeRecalled: Record._begun,
-    e.ChildStarted: Record._child,
-}
+    _AFTER: ClassVar[dict[type[e.Event], Callable[[Any, Any], None]]] = {
+        e.NodeDispatched: _begun,
+        e.ApprovalRequested: _begun,
+        e.SignalAwaited: _begun,
+        e.NodeRecalled: _begun,
+        e.ChildStarted: _child,
+        e.CompensationStarted: _undo,
+    }

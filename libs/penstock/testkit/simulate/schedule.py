@@ -45,7 +45,7 @@ _FAULTS: Final[dict[str, int]] = {
     "signal": 2,
     "pause": 3,
 }
-"""How often each comes, relative to the others. Never `cancel`: who wants it asks for it."""
+"""How often each comes, relative to the others. `cancel` comes once in a while, see below."""
 
 _SHARE: Final[dict[Level, int]] = {"none": 0, "some": 12, "many": 40}
 """Faults in a hundred steps."""
@@ -57,9 +57,17 @@ def steps(seed: int, level: Level) -> Iterator[Step]:
     calm = sum(_FAULTS.values()) * (100 - _SHARE[level]) / max(_SHARE[level], 1)
     names = ("go", *_FAULTS) if level != "none" else ("go",)
     weights = tuple(accumulate((calm, *_FAULTS.values()))) if level != "none" else None
+    if seed % 16 == 15:
+        yield from _cancelled(random)
     while True:
         for name in random.choices(names, cum_weights=weights, k=16):
             yield Step(name, random.getrandbits(8))
+
+
+def _cancelled(random: Random) -> Iterator[Step]:
+    """Somebody cancels the run early on."""
+    yield from (Step("go", random.getrandbits(8)) for _ in range(random.randrange(60)))
+    yield Step("cancel", random.getrandbits(8))
 
 
 assert set(_FAULTS) < set(MOVES)  # noqa: S101 - a misspelled step would never come

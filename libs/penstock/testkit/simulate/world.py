@@ -10,7 +10,7 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
@@ -133,7 +133,7 @@ class World:
 
     def feed(self, owner: Owner, given: Iterable[i.Input]) -> None:
         for output in owner.shard.step(self.now, given):
-            _OUTPUTS[type(output)](self, owner, output)
+            self._OUTPUTS[type(output)](self, owner, output)
 
     def answer(self, owner: Owner, given: list[i.Input]) -> None:
         self.answers.append((owner, given[-1]))
@@ -178,13 +178,15 @@ class World:
     # -- what the loop asks for
 
     def perform(self, owner: Owner, request: Asked) -> list[i.Input]:
-        return _PERFORM[type(request)](self, owner, request)
+        return self._PERFORM[type(request)](self, owner, request)
 
     def load(self, _: Owner, request: o.LoadRun, *, missing: int = 0) -> list[i.Input]:
         snapshot = self.snapshots[-1] if self.snapshots and not request.whole else None
         if snapshot is not None and snapshot.head.sequence > len(self.log.entries) - missing:
             snapshot = None
-        return [i.Loaded(request.ticket, self.log.after(snapshot.head if snapshot else EMPTY, missing=missing), snapshot)]
+        return [
+            i.Loaded(request.ticket, self.log.after(snapshot.head if snapshot else EMPTY, missing=missing), snapshot)
+        ]
 
     def _fetch(self, _: Owner, request: o.FetchFacts) -> list[i.Input]:
         found = {name: self.case.definition for name in request.need.definitions if name == self.case.hash}
@@ -255,6 +257,28 @@ class World:
             dues.append(self.delayed[0][0])
         return min(dues, default=None)
 
+    _OUTPUTS: ClassVar[dict[type[Any], Callable[[Any, Owner, Any], None]]] = {
+        **dict.fromkeys((o.LoadRun, o.FetchFacts, o.ConfirmLast, o.AppendCommit, o.PublishEffects, o.Scan), _ask),
+        o.Ack: _ack,
+        o.Nak: _nak,
+        o.Bury: _bury,
+        o.RaiseIncident: _incident,
+        o.SaveSnapshot: _snapshot,
+        o.SaveMark: _save_mark,
+        o.Abandon: _abandon,
+        o.Accepted: _nothing,
+        o.Refused: _nothing,
+    }
+
+    _PERFORM: ClassVar[dict[type[Any], Callable[[Any, Owner, Any], list[i.Input]]]] = {
+        o.LoadRun: load,
+        o.FetchFacts: _fetch,
+        o.ConfirmLast: _confirm,
+        o.AppendCommit: _append,
+        o.PublishEffects: _publish,
+        o.Scan: _scan,
+    }
+
 
 def _apart(live: object, rebuilt: object) -> list[str]:
     """The fields in which two states differ."""
@@ -265,25 +289,3 @@ def _apart(live: object, rebuilt: object) -> list[str]:
         for name in live.__struct_fields__
         if getattr(live, name) != getattr(rebuilt, name)
     ]
-
-
-_OUTPUTS: dict[type[Any], Callable[[World, Owner, Any], None]] = {
-    **dict.fromkeys((o.LoadRun, o.FetchFacts, o.ConfirmLast, o.AppendCommit, o.PublishEffects, o.Scan), World._ask),
-    o.Ack: World._ack,
-    o.Nak: World._nak,
-    o.Bury: World._bury,
-    o.RaiseIncident: World._incident,
-    o.SaveSnapshot: World._snapshot,
-    o.SaveMark: World._save_mark,
-    o.Abandon: World._abandon,
-    o.Accepted: World._nothing,
-    o.Refused: World._nothing,
-}
-_PERFORM: dict[type[Any], Callable[[World, Owner, Any], list[i.Input]]] = {
-    o.LoadRun: World.load,
-    o.FetchFacts: World._fetch,
-    o.ConfirmLast: World._confirm,
-    o.AppendCommit: World._append,
-    o.PublishEffects: World._publish,
-    o.Scan: World._scan,
-}

@@ -12,7 +12,7 @@ from tests.unit.core.graph.drive import EVALUATOR
 from tests.unit.core.graph.patterns import page
 
 
-def tests() -> list[tuple[int, str]]:
+def written() -> list[tuple[int, str]]:
     """Number and name of each, from `test_wcp_01_sequence`."""
     trees = [ast.parse(file.read_text()) for file in Path(__file__).parent.glob("test_*.py")]
     names = [found.name for tree in trees for found in tree.body if isinstance(found, ast.FunctionDef)]
@@ -29,7 +29,7 @@ def test_all_43_patterns_are_on_the_page_in_order() -> None:
 
 
 def test_every_pattern_has_one_test_with_its_name() -> None:
-    assert tests() == [(row.number, words(row.name)) for row in page.rows()]
+    assert written() == [(row.number, words(row.name)) for row in page.rows()]
 
 
 def test_the_figures_at_the_top_are_those_of_the_table() -> None:
@@ -52,4 +52,4 @@ def test_every_construction_has_an_example_that_its_row_links_to() -> None:
 
 def test_the_examples_have_no_problems_but_queues_left_out() -> None:
     problems = [found for _, text in page.examples().values() for found in check(text, evaluator=EVALUATOR).problems]
-    assert {found.code for found in problems} <= {"QUEUE_UNNAMED"}
+    assert {found.code for found in problems} <= {"QUEUE_DEFAULT"}
