@@ -62,7 +62,14 @@ bench-core: $(READY) ## the graph decider and compiling definitions
 	@$(BIN)/python -m bench.core
 	@$(BIN)/python -m bench.definition
 
-bench: bench-fabric bench-expr bench-core ## every benchmark
+bench-sim: $(READY) ## simulated schedules per second and core
+	@$(BIN)/python -m bench.simulate
+
+bench: bench-fabric bench-expr bench-core bench-sim ## every benchmark
+
+N ?= 2000
+simulate: $(READY) ## random workflows through random schedules, faults and crashes (N=1000000 ARGS="--seed 7")
+	@$(BIN)/python -m penstock.testkit.simulate --runs $(N) $(ARGS)
 
 lock: | $(filter .tools/bin/uv,$(UV)) ## update uv.lock
 	$(UV) lock --upgrade
@@ -77,4 +84,4 @@ clean: ## remove what can be made again (.penstock, your data, stays)
 	rm -rf .venv .tools .coverage* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-.PHONY: help setup run test check fmt gen gen-check bench bench-fabric bench-expr bench-core lock up down clean
+.PHONY: help setup run test check fmt gen gen-check bench bench-fabric bench-expr bench-core bench-sim simulate lock up down clean

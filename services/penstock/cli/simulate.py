@@ -92,14 +92,14 @@ def _data(run: Run) -> dict[str, Any]:
 
 
 def _show(run: Run, seed: int) -> None:
-    from rich.table import Table  # noqa: PLC0415 - slow to import
     from rich.text import Text  # noqa: PLC0415 - slow to import
 
-    table = Table("time", "event", "node", "", box=None, pad_edge=False)
-    for found in run.events:
-        table.add_row(found.time, Text(found.kind, _colour(found)), found.node, Text(found.gist))
     console = data_console()
-    console.print(table)
+    kind = max(len(found.kind) for found in run.events)
+    node = max(len(found.node) for found in run.events)
+    for found in run.events:
+        name = (f"{found.kind:<{kind}}", _colour(found))
+        console.print(Text.assemble(found.time, "  ", name, "  ", f"{found.node:<{node}}", "  ", found.gist))
     rows = {
         "path": " → ".join(run.path),
         "undone": " → ".join(run.undone),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, TypeAlias
 
-from penstock.core.graph.evolve import evolve
+from penstock.core.graph.evolve import HANDLERS
 from penstock.core.graph.fault import NodeFault
 from penstock.core.graph.program import NO_VERDICTS, Expression, Node, Program, Test
 from penstock.core.graph.reference import is_reference, load
@@ -52,7 +52,7 @@ class Decision:
 
     def emit(self, event: Event) -> None:
         self.events.append(event)
-        evolve(self.state, event, self.now)
+        HANDLERS[type(event)](self.state, event, self.now)
 
     def node(self, token: Token) -> Node:
         return self.program.nodes[token.node]

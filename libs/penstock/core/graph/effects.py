@@ -7,7 +7,7 @@ them, but for what only tells somebody to stop. Publishing one twice is harmless
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from hashlib import sha256
+from hashlib import blake2b
 from typing import Any, Literal
 
 import msgspec
@@ -25,7 +25,7 @@ CONDITIONS = "conditions"
 
 def nonce(state: State, token: int, attempt: int, purpose: Literal["node", "undo", "route"] = "node") -> str:
     """A result must carry it: nobody who did not get the task can answer it."""
-    return sha256(f"{state.seed}:{token}:{attempt}:{purpose}".encode()).hexdigest()[:16]
+    return blake2b(f"{state.seed}:{token}:{attempt}:{purpose}".encode(), digest_size=8).hexdigest()
 
 
 def outstanding(program: Program, state: State) -> list[f.Effect]:

@@ -43,7 +43,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 def evolve(state: State, event: e.Event, at: Instant) -> None:
     """Change `state`, in place, by one event that happened at `at`."""
-    _HANDLERS[type(event)](state, event, at)
+    HANDLERS[type(event)](state, event, at)
 
 
 def _run_started(state: State, event: e.RunStarted, _: Instant) -> None:
@@ -645,7 +645,7 @@ def fault_json(fault: e.Fault) -> dict[str, Json]:
     }
 
 
-_HANDLERS: dict[type[e.Event], Callable[[State, Any, Instant], None]] = {
+HANDLERS: dict[type[e.Event], Callable[[State, Any, Instant], None]] = {
     e.RunStarted: _run_started,
     e.TokenCreated: _token_created,
     e.TokenWaiting: _token_waiting,

@@ -233,8 +233,9 @@ class Run:
 
 def _strays(node: Node, answer: Answer) -> bool:
     """An agent chose what it may not."""
-    branch = node.branch if isinstance(answer, Completed) else None
-    return bool(branch and branch.agent and not branch.available.issuperset(answer.next_nodes))
+    if not isinstance(answer, Completed) or node.branch is None or not node.branch.agent:
+        return False
+    return not node.branch.available.issuperset(answer.next_nodes)
 
 
 def _fault_of(visit: Visit, answer: Answer) -> Fault:

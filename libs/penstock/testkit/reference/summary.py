@@ -74,10 +74,11 @@ def _default_output(run: Run) -> Json:
 
 
 def _compensations(run: Run) -> list[Compensation]:
+    """A child that completed is one unit: if its node has no way to undo it, it is told to undo itself."""
     done = [
         (event, execution)
         for event, execution in run.executions.items()
-        if execution.completed and run.graph.nodes[execution.node].compensated
+        if execution.completed and (run.graph.nodes[execution.node].compensated or execution.kind == "child")
     ]
     return [
         Compensation(

@@ -16,7 +16,7 @@ from penstock.testkit.simulate.saved import Saved
 from penstock.testkit.simulate.schedule import Level
 from penstock.testkit.simulate.shrink import shrink
 
-EACH = 10
+EACH = 16
 """Schedules of one definition: it is compiled and predicted once."""
 
 

@@ -37,7 +37,7 @@ def replay(case: Case, schedule: Iterable[Step]) -> Result:
     world = World(case)
     try:
         _play(world, schedule, taken)
-        _calm(world)
+        calm(world)
         check(world)
     except Problem as problem:
         return Result(taken, problem, world)
@@ -55,7 +55,7 @@ def _play(world: World, schedule: Iterable[Step], taken: list[Step]) -> None:
                 return
 
 
-def _calm(world: World) -> None:
+def calm(world: World) -> None:
     """Former owners have learned that they are; nothing fails any more."""
     world.formers.clear()
     for _ in range(MOST_CALM):

@@ -50,6 +50,9 @@ _FAULTS: Final[dict[str, int]] = {
 _SHARE: Final[dict[Level, int]] = {"none": 0, "some": 12, "many": 40}
 """Faults in a hundred steps."""
 
+_CANCELLED: Final = 16
+"""Of so many runs, one is cancelled."""
+
 
 def steps(seed: int, level: Level) -> Iterator[Step]:
     """Without end; the same for the same arguments."""
@@ -57,7 +60,7 @@ def steps(seed: int, level: Level) -> Iterator[Step]:
     calm = sum(_FAULTS.values()) * (100 - _SHARE[level]) / max(_SHARE[level], 1)
     names = ("go", *_FAULTS) if level != "none" else ("go",)
     weights = tuple(accumulate((calm, *_FAULTS.values()))) if level != "none" else None
-    if seed % 16 == 15:
+    if seed % _CANCELLED == _CANCELLED - 1:
         yield from _cancelled(random)
     while True:
         for name in random.choices(names, cum_weights=weights, k=16):

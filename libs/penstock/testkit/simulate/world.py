@@ -114,7 +114,7 @@ class World:
 
     def deliver(self, most: int) -> None:
         """Up to so many at once, in order."""
-        given = []
+        given: list[i.Input] = []
         while self.waiting and len(given) < most:
             number = self.waiting.popleft()
             message = self.queue.get(number) or self.owner.firing.get(number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -46,7 +47,7 @@ def flow(*ways: str, given: Json = None, state: Json = None, **nodes: Json) -> D
         "name": "w",
         "state": state or {},
         "nodes": {name: nodes.get(name, {}) for name in names},
-        "transitions": [{"from": a, "to": b} for path in paths for a, b in zip(path, path[1:], strict=False)],
+        "transitions": [{"from": a, "to": b} for path in paths for a, b in pairwise(path)],
     }
     return Drive(definition, given).start()
 

@@ -12,7 +12,7 @@ Json = Any
 
 def instances(join: Json = None, **fan: Json) -> Drive:
     """`a`, then `b` in many instances, joined at `j` if a join is given."""
-    nodes = {"a": {}, "b": {}} | ({} if join is None else {"j": {"fan_in": join}})
+    nodes: Json = {"a": {}, "b": {}} | ({} if join is None else {"j": {"fan_in": join}})
     ways = [{"from": "a", "to": "b", **fan}] + ([] if join is None else [{"from": "b", "to": "j"}])
     return graph(nodes, *ways)
 
