@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _COLOURS = {"run": "bold", "node": "green", "task": "cyan", "approval": "magenta", "signal": "magenta", "token": "dim"}
 _COLOURS |= {"timer": "dim", "incident": "red", "compensation": "yellow", "child": "blue", "join": "blue"}
+_SHOWN = 20
 _BAD = ("failed", "exhausted", "parked", "ending")
 
 
@@ -98,11 +99,11 @@ def _show(run: Run, seed: int) -> None:
     kind = max(len(found.kind) for found in run.events)
     node = max(len(found.node) for found in run.events)
     for found in run.events:
-        name = (f"{found.kind:<{kind}}", _colour(found))
-        console.print(Text.assemble(found.time, "  ", name, "  ", f"{found.node:<{node}}", "  ", found.gist))
+        event = (f"{found.kind:<{kind}}", _colour(found))
+        console.print(Text.assemble(found.time, "  ", event, "  ", f"{found.node:<{node}}", "  ", found.gist))
     rows = {
-        "path": " → ".join(run.path),
-        "undone": " → ".join(run.undone),
+        "path": _way(run.path),
+        "undone": _way(run.undone),
         "state": msgspec.json.encode(run.state).decode(),
         "output": msgspec.json.encode(run.output).decode(),
         "status": f"{run.status}, {run.outcome}" if run.outcome else run.status,
@@ -116,6 +117,13 @@ def _show(run: Run, seed: int) -> None:
         console.print("waits  ", Text(waiting.sentence))
     if run.script.drawn:
         typer.echo(f"By chance, from seed {seed}: {', '.join(run.script.drawn)}", err=True)
+
+
+def _way(nodes: list[str]) -> str:
+    """Of a long one, both ends."""
+    left_out = len(nodes) - 2 * _SHOWN
+    shown = [*nodes[:_SHOWN], f"({left_out} more)", *nodes[-_SHOWN:]] if left_out > 0 else nodes
+    return " → ".join(shown)
 
 
 def _colour(found: Recorded) -> str:

@@ -74,11 +74,13 @@ def _loaded(desk: Desk, run: Run, given: Loaded) -> None:
     if behind:
         desk.pause(run)
         return
-    desk.mark.see(run.head.sequence)
     # Another's last commit lacks its effects if it was made after the mark, or if one of its commands comes again.
     recent = run.head.sequence >= desk.mark.start or any(name in run.seen for name in run.hand)
     owes = run.dirty or (recent and not last.startswith(desk.own))
     run.owed = (run.owed or []) if owes and run.head.sequence else None
+    if run.owed is not None and (run.held is None or run.held > run.head.sequence):
+        desk.hold(run, run.head.sequence)  # the mark must not pass a commit of another's before its timers are armed
+    desk.mark.see(run.head.sequence)
     run.move("resting")
 
 
@@ -172,7 +174,7 @@ def _appended(desk: Desk, run: Run, given: Appended) -> None:
     desk.mark.see(given.head.sequence)
     desk.hold(run, given.head.sequence)
     run.head, run.at, run.alone = given.head, turn.at, False
-    run.remember(turn.causes, turn.at, desk.limits.remember)
+    run.remember(turn.causes, desk.now, desk.limits.remember)
     _publish(desk, run, turn, given.at)
 
 

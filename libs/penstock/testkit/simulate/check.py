@@ -9,7 +9,7 @@ import msgspec
 from penstock.core.graph.state import State
 from penstock.core.model.commit import EMPTY
 from penstock.core.model.decider import Facts
-from penstock.core.model.upcast import decode_events
+from penstock.core.model.events import Event
 from penstock.core.turn.causes import recall
 from penstock.testkit.reference import Ending, execution_key
 from penstock.testkit.reference.prediction import Key
@@ -54,7 +54,7 @@ def _check_decided_again(world: World) -> None:
     decider, definitions = world.case.decider(), {world.case.hash: world.case.definition}
     state, facts = decider.initial(), Facts(definitions)
     for entry in world.log.entries:
-        commit = entry.commit
+        commit, events = entry.commit, list[Event]()
         for cause in recall(commit):
             if cause.command is None:
                 raise Problem("incident", *map(str, cause.events))
@@ -62,7 +62,8 @@ def _check_decided_again(world: World) -> None:
             found = decider.decide(state, cause.command, commit.at, asked)
             if found != cause.events:
                 raise Problem("decided again", f"{cause.command}", f"was {cause.events}", f"now {found}")
-        for effect in decider.effects(state, decode_events(commit.events), facts):
+            events += found
+        for effect in decider.effects(state, events, facts):
             if _encode(effect) not in world.published:
                 raise Problem("effect lost", f"of commit {entry.head.sequence}", str(effect))
     if state != world.log.record.state:
@@ -75,12 +76,12 @@ def _check_decided_again(world: World) -> None:
 def _check_causes(world: World) -> None:
     """Within the time that it is remembered, no command is committed twice."""
     seen: dict[str, int] = {}
-    for entry in world.log.entries:
+    for entry, at in zip(world.log.entries, world.log.times, strict=True):
         for cause in entry.commit.causes:
             before = seen.get(cause.id)
-            if before is not None and entry.commit.at - before < LIMITS.remember:
+            if before is not None and at - before < LIMITS.remember:
                 raise Problem("twice", f"{cause.kind} {cause.id} is committed twice")
-            seen[cause.id] = entry.commit.at
+            seen[cause.id] = at
 
 
 def _check_prediction(world: World) -> None:

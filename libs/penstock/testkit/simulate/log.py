@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.core.model.commit import EMPTY, Head, RunKey
+from penstock.core.model.time import Instant
 from penstock.core.model.upcast import decode_events
 from penstock.core.turn.outputs import AppendCommit
 from penstock.fabric.ports.log import Append, Logged, check_chain, logged
@@ -14,13 +15,15 @@ KEY = RunKey("acme", "r-1")
 class Log:
     def __init__(self) -> None:
         self.entries: list[Logged] = []
+        self.times: list[Instant] = []
+        """When each was appended, by the only clock that is right."""
         self.record = Record()
 
     @property
     def head(self) -> Head:
         return self.entries[-1].head if self.entries else EMPTY
 
-    def append(self, request: AppendCommit) -> Logged | None:
+    def append(self, request: AppendCommit, now: Instant) -> Logged | None:
         """None: it has moved on. The record has what was appended."""
         if self.head.sequence != request.head.sequence:
             return None
@@ -30,6 +33,7 @@ class Log:
         body, _ = append.encode()
         entry = logged(KEY, request.id, len(self.entries) + 1, body)
         self.entries.append(entry)
+        self.times.append(now)
         self.record.fold(decode_events(entry.commit.events), entry.commit.at)
         return entry
 

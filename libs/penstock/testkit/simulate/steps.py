@@ -24,8 +24,8 @@ _T = TypeVar("_T")
 def go(world: World, which: int) -> bool:
     """Something that has to happen anyway; of all such things, the next one."""
     owner = world.owner
-    due = [timer for timer, at in owner.armed.items() if at <= world.now]
-    served = [timer for timer, at in world.promoted.items() if at <= world.now]
+    due = _due(owner.armed, world.now)
+    served = _due(world.promoted, world.now)
     ways = len(owner.pending), bool(world.waiting), len(world.outside.open), len(due), len(served)
     total = sum(ways)
     if not total:
@@ -150,6 +150,18 @@ def unsave(world: World, which: int) -> bool:
     return True
 
 
+def restart(world: World, _: int) -> bool:
+    """The message server forgets tasks and timers, which follow from the log; so every open run is healed."""
+    tasks = [name for name, effect in world.outside.open.items() if isinstance(effect, f.DispatchTask)]
+    for name in tasks:
+        del world.outside.open[name]
+    world.promoted.clear()
+    world.mark = 0  # until that is done, whoever has the shard has to do it
+    if world.log.entries:
+        world.feed(world.owner, [i.Heal(KEY)])
+    return True
+
+
 # -- the owners
 
 
@@ -176,7 +188,7 @@ def linger(world: World, which: int) -> bool:
         return False
     former = world.formers[which % len(world.formers)]
     which //= len(world.formers)
-    due = [timer for timer, at in former.armed.items() if at <= world.now]
+    due = _due(former.armed, world.now)
     total = len(former.pending) + len(due)
     if not total:
         world.formers.remove(former)
@@ -305,6 +317,10 @@ def _at(things: Mapping[_T, Any], which: int) -> _T:
     return next(islice(things, which, None))
 
 
+def _due(timers: Mapping[str, Instant], now: Instant) -> list[str]:
+    return [timer for timer, at in timers.items() if at <= now] if timers else []
+
+
 def _take(owner: Owner, which: int) -> Asked | None:
     """A request that may fail: a scan is tried until it succeeds."""
     pending = [request for request in owner.pending if not isinstance(request, o.Scan)]
@@ -335,6 +351,7 @@ MOVES: Final[dict[str, Move]] = {
         redeliver,
         resend,
         unsave,
+        restart,
         crash,
         depose,
         linger,

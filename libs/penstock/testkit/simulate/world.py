@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
+from penstock.core.graph.state import State
 from penstock.core.model import commands as c
 from penstock.core.model import effects as f
 from penstock.core.model.commit import EMPTY
@@ -62,7 +63,7 @@ class Owner:
     def __init__(self, case: Case, epoch: int) -> None:
         self.epoch = epoch
         self.decider = case.decider()
-        self.shard = Shard({"start": Kind(self.decider)}, LIMITS)
+        self.shard = Shard({"start": Kind(self.decider, _summary)}, LIMITS)
         self.pending: list[Asked] = []
         self.armed: dict[str, Instant] = {}
         self.firing: dict[int, Message] = {}
@@ -196,7 +197,7 @@ class World:
         return [i.LastRead(request.ticket, self.log.head.sequence, self.now)]
 
     def _append(self, owner: Owner, request: o.AppendCommit) -> list[i.Input]:
-        entry = self.log.append(request)
+        entry = self.log.append(request, self.now)
         if entry is None:
             return [i.Conflicted(request.ticket, self.now, self.log.after(request.head))]
         if owner.decider.live != self.log.record.state:
@@ -278,6 +279,10 @@ class World:
         o.PublishEffects: _publish,
         o.Scan: _scan,
     }
+
+
+def _summary(state: State) -> o.Summary:
+    return o.Summary(len(state.tokens), min((timer.due for timer in state.timers.values()), default=None))
 
 
 def _apart(live: object, rebuilt: object) -> list[str]:

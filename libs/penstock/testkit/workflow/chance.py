@@ -5,7 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any, TypeAlias
 
+from penstock.core.graph.program import Program
 from penstock.testkit.workflow.answers import Answer, Ask, Decided, Returned
+from penstock.testkit.workflow.guess import schema_of
 
 Json: TypeAlias = Any
 Schema: TypeAlias = Any
@@ -24,7 +26,7 @@ class Chance:
     def below(self, count: int) -> int:
         return self._random.randrange(count)
 
-    def answer(self, ask: Ask) -> Answer:
+    def answer(self, ask: Ask, program: Program) -> Answer:
         match ask.kind:
             case "decision":
                 return Decided("approved", "chance")
@@ -35,7 +37,7 @@ class Chance:
             case "task" if ask.rule and ask.rule.migration:
                 return Returned({})  # as it is
             case _:
-                return Returned(self.value(ask.rule.output_schema if ask.rule else None), self._choice(ask))
+                return Returned(self.value(schema_of(program, ask.node)), self._choice(ask))
 
     def value(self, schema: Schema) -> Json:
         """Something that fits a JSON Schema: of the usual words, and of those only."""

@@ -7,6 +7,7 @@ from typing import Any, Self, TypeAlias
 
 from msgspec.json import encode
 
+from penstock.core.graph.program import Program
 from penstock.testkit.workflow.answers import Answer, Ask, Decided, Given, Json, Kind, Later, Never, Returned, answered
 from penstock.testkit.workflow.chance import Chance
 from penstock.testkit.workflow.errors import AnswersUsedUp, AnswerUnfit, NodeUnknown, NodeUnscripted
@@ -84,16 +85,16 @@ class Script:
         """Which of several that could be answered now is first."""
         return self._chance.below(count) if self._chance else 0
 
-    def answer(self, ask: Ask) -> Answer:
+    def answer(self, ask: Ask, program: Program) -> Answer:
         """Raises `ScriptError` if there is none, or none that fits."""
-        given = self._find(ask)
+        given = self._find(ask, program)
         answer = answered(given(ask) if callable(given) else given)
         if not _fits(ask.kind, answer):
             takes = _TAKES.get(ask.kind, "an output, `fails(code)`, `takes(duration, …)` of these, or `never()`")
             raise AnswerUnfit(node=ask.node, kind=ask.kind, answer=repr(answer), takes=takes)
         return answer
 
-    def _find(self, ask: Ask) -> Given:
+    def _find(self, ask: Ask, program: Program) -> Given:
         answers = self._table.get((ask.kind, ask.node))
         if answers is not None:
             return answers.next()
@@ -101,7 +102,7 @@ class Script:
             return self._any
         if self._chance is not None:
             self.drawn[ask.node] = None
-            return self._chance.answer(ask)
+            return self._chance.answer(ask, program)
         if ask.kind in {"decision", "signal"}:
             return Never()  # people take their time
         if ask.kind == "undo":

@@ -143,7 +143,7 @@ class World:
             if child is not None:
                 run.start_child(child, question)
                 return
-        self._give(run, question, run.script.answer(ask))
+        self._give(run, question, run.script.answer(ask, run.program))
 
     def _give(self, run: Run, question: Question, answer: Answer) -> None:
         if not isinstance(answer, Later | Never):

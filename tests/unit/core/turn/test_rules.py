@@ -389,6 +389,20 @@ def test_rule_6_a_take_over_reads_from_the_mark_and_arms_timers_again(started: W
     assert started.mark == 2
 
 
+def test_rule_6_a_commit_of_a_former_owner_is_not_passed_before_its_timers_are_armed(started: World) -> None:
+    started.now = Instant(started.now + SECOND)
+    started.signal("s1", "timer", 9 * SECOND)
+    (late,) = started.asked(o.AppendCommit)
+    started.take_over()
+    started.scan()
+    started.perform(late)  # by the former owner: nobody has written since
+    started.settle()
+    assert started.armed
+    started.take_over()
+    started.settle()
+    assert [timer for _, timer in started.armed] == ["s1"]
+
+
 # -- rule 7: timers
 
 
@@ -444,6 +458,19 @@ def test_rule_9_ids_are_remembered_for_a_time_however_many_they_are(started: Wor
     started.send(c.SendSignal("s0", "note"))
     started.settle()
     assert started.state().applied["s0"] == 2
+
+
+def test_rule_9_a_timer_that_fires_ahead_of_our_clock_makes_nothing_forgotten(started: World) -> None:
+    started.signal("s1", "timer", 2 * started.limits.remember)
+    started.signal("s2")
+    started.settle()
+    started.take_over()
+    started.settle()
+    started.fire(KEY, "s1")
+    started.settle()
+    started.signal("s2")
+    started.settle()
+    assert started.state().applied["s2"] == 1
 
 
 def test_rule_9_ids_survive_in_snapshots() -> None:

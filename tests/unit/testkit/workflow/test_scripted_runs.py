@@ -17,6 +17,7 @@ from penstock.testkit.workflow import (
     Ask,
     NodeUnknown,
     NodeUnscripted,
+    RunEndless,
     Workflow,
     approves,
     chooses,
@@ -25,6 +26,7 @@ from penstock.testkit.workflow import (
     rejects,
     returns,
     takes,
+    world,
 )
 
 Json = Any
@@ -133,9 +135,10 @@ def test_slow_workers_answer_at_their_moment() -> None:
 
 def test_a_worker_that_is_never_heard_of_runs_into_its_time_limit() -> None:
     run = one(timeout="1m").start().on("a", never()).advance("59s")
-    assert run.outcome is None
-    run.until_closed()
-    assert (run.outcome, run.fault and run.fault.code) == ("failed", "TASK_TIMEOUT")
+    assert run.status == "running"
+    fault = run.until_closed().fault
+    assert fault is not None
+    assert fault.code == "TASK_TIMEOUT"
 
 
 def test_what_is_no_duration_is_refused(order: Workflow) -> None:
@@ -206,8 +209,9 @@ def test_an_agent_chooses() -> None:
 
 
 def test_people_decide_when_the_test_says_so_or_by_script(order: Workflow) -> None:
-    assert order.start().reject("review", by="bob").on("refuse").until_idle().path[-1] == "refuse"
-    scripted = order.start().on("review", takes("1h", rejects("bob"))).on("refuse").until_closed()
+    order.on("refuse")
+    assert order.start().reject("review", by="bob").path[-1] == "refuse"
+    scripted = order.start().on("review", takes("1h", rejects("bob"))).until_closed()
     assert (scripted.path[-1], scripted.now) == ("refuse", EPOCH + timedelta(hours=1))
 
 
@@ -233,6 +237,12 @@ def test_a_run_is_cancelled_and_its_workers_stop() -> None:
     assert (run.outcome, run.status) == ("cancelled", "closed")
     with pytest.raises(IllegalTransition):
         run.cancel()
+
+
+def test_a_run_that_never_comes_to_rest_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(world, "STEPS", 5)
+    with pytest.raises(RunEndless):
+        one(loop={"max_iterations": 9}).start().on("a", 1).until_idle()
 
 
 def test_a_paused_run_hands_out_nothing_until_it_is_resumed(order: Workflow) -> None:

@@ -1,0 +1,1 @@
+"""Messages between processes, and how they map to what `core` knows."""

@@ -1,0 +1,1 @@
+"""The coordinator: owns shards, and turns commands into commits and effects."""
