@@ -1,4 +1,7 @@
-"""The simulator: schedules of generated ten-node definitions per second and core, faults on, every check included."""
+"""The simulator: schedules of generated ten-node definitions per second and core, faults on, every check included.
+
+Compiling a definition and predicting it is part of it, once for all of its schedules.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,22 @@ import time
 from bench.report import middle, report
 from penstock.testkit.simulate.campaign import EACH, Plan, batches, calm_collector, run
 
-ROUNDS = 5
+ROUNDS = 6
 DEFINITIONS = 25
+SIZES = 6, 7
+"""Asked for; parts come whole, so that in the mean these have ten nodes."""
 
 
 def main() -> bool:
     run(next(batches(Plan(EACH, seed=99))))  # what is made once is made
     calm_collector()
-    rates = []
+    rates, nodes = [], 0
     for number in range(ROUNDS):
-        plan = Plan(DEFINITIONS * EACH, seed=DEFINITIONS * number, level="some")
+        plan = Plan(DEFINITIONS * EACH, DEFINITIONS * number, SIZES[number % len(SIZES)], "some")
         start = time.perf_counter()
         done = [run(batch) for batch in batches(plan)]
         rates.append(plan.runs / (time.perf_counter() - start))
+        nodes += sum(one.nodes for one in done)
         assert not any(one.failure for one in done)
     return report(
         "sim.schedules",
@@ -28,7 +34,7 @@ def main() -> bool:
         "schedules/s",
         target=300,
         per="core",
-        nodes=10,
+        nodes=round(nodes / (ROUNDS * DEFINITIONS), 1),
         faults="some",
         schedules_per_definition=EACH,
         best=round(max(rates), 1),

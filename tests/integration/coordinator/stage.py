@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, Self
 
+import msgspec
 import nats
 import nats.errors
 from nats.aio.client import Client
@@ -28,6 +29,7 @@ from penstock.core.model.upcast import decode_events
 from penstock.core.turn import recall
 from penstock.expr.evaluator import ExpressionEvaluator
 from penstock.fabric.jetstream.connection import Connection
+from penstock.fabric.ownership import Holding
 from penstock.fabric.ports.log import check_chain
 from penstock.fabric.ports.owners import Member
 from penstock.kit.clock import now
@@ -56,6 +58,35 @@ def done(task: Json) -> Json:
     return {"status": "completed", "output": {"by": task["node"]}}
 
 
+class Running:
+    """A coordinator that shows signs of life until it hangs."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self.coordinator = coordinator
+        self._beating = asyncio.create_task(self._beat())
+
+    @property
+    def holdings(self) -> list[Holding]:
+        return list(self.coordinator.ownership.held.values())
+
+    async def hang(self) -> None:
+        """It goes on with what it has, and knows nothing of what happens to its shards."""
+        self._beating.cancel()
+        await asyncio.wait([self._beating])
+
+    async def stop(self) -> None:
+        """In order."""
+        await self.hang()
+        await self.coordinator.ownership.close()
+
+    async def _beat(self) -> None:
+        """As `Ownership.run`, but without giving anything up in the end."""
+        while True:
+            await self.coordinator.ownership.announce()
+            await self.coordinator.ownership.place()
+            await asyncio.sleep(0.2)  # the pace of its signs of life; nothing waits for it
+
+
 class Stage:
     def __init__(self, connection: Connection, config: FabricConfig) -> None:
         self.connection = connection
@@ -67,20 +98,16 @@ class Stage:
     # -- who takes part
 
     @contextlib.asynccontextmanager
-    async def coordinator(self, name: str = "c", **changed: Any) -> AsyncIterator[Coordinator]:  # noqa: ANN401 - settings
+    async def coordinator(self, name: str = "c", *, promote_after: float = 5.0) -> AsyncIterator[Running]:
         """Runs until the block ends, and is then simply gone."""
-        config = FabricConfig(
-            **{field: getattr(self.config, field) for field in self.config.__struct_fields__} | changed
-        )
-        coordinator = Coordinator(self.ports, config, Member(name, new_id()), kinds(), clock=now)
-        beating = asyncio.create_task(_beat(coordinator))
+        config = msgspec.structs.replace(self.config, timer_promote_after=promote_after)
+        running = Running(Coordinator(self.ports, config, Member(name, new_id()), kinds(), clock=now))
         try:
-            await eventually(lambda: len(coordinator.ownership.held) == config.shards, 30)
-            yield coordinator
+            await eventually(lambda: len(running.holdings) == config.shards, 30)
+            yield running
         finally:
-            beating.cancel()
-            await asyncio.wait([beating])
-            await coordinator.kill()
+            await running.hang()
+            await running.coordinator.kill()
 
     @contextlib.asynccontextmanager
     async def worker(self, does: Does = done, queue: str = "q") -> AsyncIterator[Counter[str]]:
@@ -178,11 +205,3 @@ class Stage:
 
 def _completions(events: Iterable[e.Event]) -> Counter[int]:
     return Counter(event.token for event in events if isinstance(event, e.NodeCompleted))
-
-
-async def _beat(coordinator: Coordinator) -> None:
-    """As `Ownership.run`, but without giving anything up in the end."""
-    while True:
-        await coordinator.ownership.announce()
-        await coordinator.ownership.place()
-        await asyncio.sleep(0.2)  # the pace of its signs of life; nothing waits for it

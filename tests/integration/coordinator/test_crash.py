@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from penstock.core.model import commands as c
-from penstock.coordinator.coordinator import Coordinator
 from penstock.testkit.eventually import eventually
 from tests.integration.coordinator.stage import Stage, chain
 
@@ -32,22 +30,43 @@ async def test_a_timer_in_the_memory_of_one_that_died_fires_in_the_next(stage: S
         await stage.verify(key)
 
 
-async def test_a_former_owner_is_shut_out(stage: Stage) -> None:
-    async with stage.worker(), stage.coordinator() as former:
-        holdings = list(former.ownership.held.values())
+async def test_a_former_owner_is_shut_out_in_the_middle_of_its_work(stage: Stage) -> None:
+    async with stage.worker() as given, stage.coordinator() as former:
+        holdings = former.holdings
+        keys = [await stage.start(chain("a", "b", "c")) for _ in range(40)]
+        await eventually(lambda: len(given) >= 20)
+        await former.hang()
         async with stage.coordinator():
-            keys = [await stage.start(chain("a", "b")) for _ in range(20)]
             await stage.closed(*keys)
-            await asyncio.wait_for(asyncio.gather(*(holding.lost.wait() for holding in holdings)), 30)
+            async with asyncio.timeout(30):
+                await asyncio.gather(*(holding.lost.wait() for holding in holdings))
         await stage.verify(*keys)
+        assert len(given) == 120
 
 
-async def test_one_that_stops_in_order_leaves_nothing_for_the_lease_to_run_out(stage: Stage) -> None:
-    async with stage.worker(), stage.coordinator("first") as first:
-        keys = [await stage.start(chain("a", "b", "c")) for _ in range(20)]
-        await first.ownership.close()
-        tenures = await stage.ports.owners.tenures()
-        assert [tenure.owner for tenure in tenures.values()] == [None, None]
-    async with stage.worker(), stage.coordinator("second"):
+async def test_one_that_stops_in_order_gives_its_shards_up_at_once(stage: Stage) -> None:
+    async with stage.worker() as given:
+        async with stage.coordinator("first") as first:
+            keys = [await stage.start(chain("a", "b", "c")) for _ in range(20)]
+            await eventually(lambda: len(given) >= 10)
+            await first.stop()
+            tenures = await stage.ports.owners.tenures()
+            assert [tenure.owner for tenure in tenures.values()] == [None, None]
+        async with stage.coordinator("second"):
+            await stage.closed(*keys)
+        await stage.verify(*keys)
+        assert set(given.values()) == {1}
+
+
+async def test_a_mark_is_saved_and_only_ever_by_the_owner(stage: Stage) -> None:
+    async with stage.worker(), stage.coordinator():
+        keys = [await stage.start(chain("a", "b")) for _ in range(10)]
         await stage.closed(*keys)
-        await stage.verify(*keys)
+        await eventually(lambda: _marks(stage))
+    async with stage.coordinator() as second:  # it looks at next to nothing again
+        assert {holding.epoch for holding in second.holdings} == {2}
+
+
+async def _marks(stage: Stage) -> bool:
+    """Some commit needs no more care."""
+    return max([await stage.ports.owners.load_mark(shard) for shard in range(stage.config.shards)]) > 1

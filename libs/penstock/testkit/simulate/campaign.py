@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from penstock.testkit.generate import Features, definition
 from penstock.testkit.simulate.case import Case
@@ -15,6 +16,7 @@ from penstock.testkit.simulate.run import simulate
 from penstock.testkit.simulate.saved import Saved
 from penstock.testkit.simulate.schedule import Level
 from penstock.testkit.simulate.shrink import shrink
+from penstock.testkit.simulate.tighten import tighten
 
 EACH = 16
 """Schedules of one definition: it is compiled and predicted once."""
@@ -47,6 +49,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 class Done(msgspec.Struct, frozen=True):
     runs: int
+    nodes: int
     predicted: bool
     """Else only what must be true of any run was checked."""
     failure: Failure | None
@@ -60,11 +63,13 @@ def batches(plan: Plan) -> Iterator[Batch]:
 def run(batch: Batch) -> Done:
     """Up to its first failure."""
     plan = batch.plan
-    # Every other definition has children; a race leaves nothing to predict, so there are few.
+    # Every other definition has children, every third limits; a race leaves nothing to predict, so there are few.
     features = Features(children=batch.seed % 2 == 1, races=batch.seed % 20 == 0)
     made = definition(batch.seed, plan.size, features)
+    if batch.seed % 3 == 0:
+        made = replace(made, definition=tighten(made.definition, batch.seed))
     case = Case(made.definition, made.input, made.script)
-    predicted = not case.prediction.open
+    predicted, nodes = not case.prediction.open, len(made.definition["nodes"])
     for schedule in range(batch.runs):
         result = simulate(case, schedule, plan.level)
         if result.problem is not None:
@@ -72,8 +77,8 @@ def run(batch: Batch) -> Done:
             path = Path(plan.folder) / f"schedule-{batch.seed}-{schedule}.json"
             Saved(str(result.problem), made.definition, made.input, made.script, steps).write(path)
             failure = Failure(batch.seed, schedule, str(result.problem), len(steps), str(path))
-            return Done(schedule + 1, predicted, failure)
-    return Done(batch.runs, predicted, None)
+            return Done(schedule + 1, nodes, predicted, failure)
+    return Done(batch.runs, nodes, predicted, None)
 
 
 def campaign(plan: Plan, processes: int) -> Iterator[Done]:

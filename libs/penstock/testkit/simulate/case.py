@@ -60,6 +60,8 @@ class Case:
         self.signals = sorted(
             {rule.wait.signal for rule in self.program.graph.nodes.values() if rule.wait and rule.wait.signal}
         )
+        self.verified: dict[bytes, dict[bytes, Effect]] = {}
+        """Logs that were decided again, by the digest at their end, with the effects that follow from each."""
         self.prediction: Prediction = Reference(definition, evaluator).predict(run_input, script)
 
     def decider(self) -> WatchedDecider:

@@ -9,6 +9,7 @@ import msgspec
 from penstock.core.graph.state import State
 from penstock.core.model.commit import EMPTY
 from penstock.core.model.decider import Facts
+from penstock.core.model.effects import Effect
 from penstock.core.model.events import Event
 from penstock.core.turn.causes import recall
 from penstock.testkit.reference import Ending, execution_key
@@ -24,7 +25,7 @@ def check(world: World) -> None:
     _check_ended(world)
     _check_owner(world)
     world.log.after(EMPTY)
-    _check_decided_again(world)
+    _check_effects(world)
     _check_causes(world)
     _check_prediction(world)
 
@@ -49,10 +50,21 @@ def _check_owner(world: World) -> None:
         raise Problem("memory", "what the owner has in memory is not what the log says")
 
 
-def _check_decided_again(world: World) -> None:
-    """Every commit, from its causes: the same events; and each of its effects was published."""
+def _check_effects(world: World) -> None:
+    """Each of every commit was published, and what the run waits for now. The same log need not be decided twice."""
+    verified, digest = world.case.verified, world.log.head.digest
+    if digest not in verified:
+        verified[digest] = _decided_again(world)
+    lost = verified[digest].keys() - world.published
+    if lost:
+        raise Problem("effect lost", *(str(verified[digest][name]) for name in lost))
+
+
+def _decided_again(world: World) -> dict[bytes, Effect]:
+    """Every commit, from its causes, gives the same events; the effects that follow."""
     decider, definitions = world.case.decider(), {world.case.hash: world.case.definition}
     state, facts = decider.initial(), Facts(definitions)
+    effects: list[Effect] = []
     for entry in world.log.entries:
         commit, events = entry.commit, list[Event]()
         for cause in recall(commit):
@@ -63,14 +75,11 @@ def _check_decided_again(world: World) -> None:
             if found != cause.events:
                 raise Problem("decided again", f"{cause.command}", f"was {cause.events}", f"now {found}")
             events += found
-        for effect in decider.effects(state, events, facts):
-            if _encode(effect) not in world.published:
-                raise Problem("effect lost", f"of commit {entry.head.sequence}", str(effect))
+        effects += decider.effects(state, events, facts)
     if state != world.log.record.state:
         raise Problem("decided again", "the state is another")
-    for effect in decider.outstanding(state, facts):
-        if _encode(effect) not in world.published:
-            raise Problem("effect lost", "of what the run waits for", str(effect))
+    effects += decider.outstanding(state, facts)
+    return {_encode(effect): effect for effect in effects}
 
 
 def _check_causes(world: World) -> None:

@@ -42,16 +42,28 @@ class Record:
 
     def fold(self, events: list[e.Event], at: Instant) -> None:
         """One commit. Raises `Problem` if the token counter goes astray, or a result counts twice."""
-        state, moved = self.state, Counter[str]()
-        for event in events:
-            before = self._BEFORE.get(type(event))
-            if before is not None:
-                before(self, event)
-            for key, delta in counter.operations(state, (event,), at):
+        state, moved, batch = self.state, Counter[str](), list[e.Event]()
+
+        def catch_up() -> None:
+            """What is asked about a token is asked before a later event takes it away."""
+            for key, delta in counter.operations(state, batch, at):
                 moved[key] += delta
-            after = self._AFTER.get(type(event))
-            if after is not None:
-                after(self, event)
+            batch.clear()
+
+        for event in events:
+            look = self._LOOKS.get(type(event))
+            if look is None:
+                batch.append(event)
+            elif type(event) is e.NodeCompleted:
+                if event.token not in self.places:
+                    catch_up()
+                look(self, event)
+                batch.append(event)
+            else:
+                batch.append(event)
+                catch_up()
+                look(self, event)
+        catch_up()
         for key, delta in moved.items():
             if delta and not self._counter.apply(counter.Operation(key, delta)):
                 raise Problem("counter", f"{key} counts twice")
@@ -91,7 +103,7 @@ class Record:
         self._answer(event.token, 0)
 
     def _failed(self, event: e.TaskFailed) -> None:
-        self._answer(event.token, self.state.tokens[event.token].attempt)
+        self._answer(event.token, event.fault.attempt)
 
     def _answer(self, token: int, attempt: int) -> None:
         if (token, attempt) in self._answered:
@@ -109,12 +121,9 @@ class Record:
         self.places[token] = Place(node, path, self._visits[scope, node], given)
         self.executions[execution_key(node, path, given)] += 1
 
-    _BEFORE: ClassVar[dict[type[e.Event], Callable[[Any, Any], None]]] = {
+    _LOOKS: ClassVar[dict[type[e.Event], Callable[[Any, Any], None]]] = {
         e.NodeCompleted: _done,
         e.TaskFailed: _failed,
-    }
-
-    _AFTER: ClassVar[dict[type[e.Event], Callable[[Any, Any], None]]] = {
         e.NodeDispatched: _begun,
         e.ApprovalRequested: _begun,
         e.SignalAwaited: _begun,
