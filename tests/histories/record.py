@@ -63,7 +63,7 @@ def summary(state: State) -> Json:
         "branches": state.branches,
         "open": [[token.id, token.node, token.status, token.attempt] for token in state.tokens.values()],
         "timers": [[name, timer.due] for name, timer in state.timers.items()],
-        "undo": [[done.token, done.node, done.status] for done in state.undo],
+        "undo": [[done.token, done.node, done.status] for done in state.undo.values()],
         "decided": state.decided,
         "counter": state.counter,
         "hops": state.hops,

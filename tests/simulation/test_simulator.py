@@ -28,6 +28,7 @@ from penstock.testkit.simulate.log import Log
 from penstock.testkit.simulate.saved import Saved
 from penstock.testkit.simulate.shrink import shrink
 from penstock.testkit.simulate.steps import MOVES
+from penstock.testkit.simulate.tighten import tighten
 
 SEEDS = range(40)
 
@@ -232,3 +233,12 @@ def test_no_test_framework_is_imported() -> None:
     }
     assert "penstock" in imported
     assert not imported & {"pytest", "hypothesis", "unittest", "_pytest"}
+
+
+def test_limits_that_are_never_reached_change_no_prediction() -> None:
+    for seed in range(20):
+        made = definition(seed)
+        tight = tighten(made.definition, seed)
+        case, plain = (Case(each, made.input, made.script) for each in (tight, made.definition))
+        assert case.prediction == plain.prediction
+        assert simulate(case, seed).problem is None

@@ -7,11 +7,11 @@ import contextlib
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
+from itertools import pairwise
 from typing import Any, Self
 
 import msgspec
 import nats
-import nats.errors
 from nats.aio.client import Client
 
 from penstock.coordinator.coordinator import Coordinator
@@ -50,7 +50,7 @@ def chain(*nodes: Json, name: str = "w") -> Json:
     """A definition whose nodes follow each other; a name alone is a task on queue `q`."""
     full = [{"id": node, "type": "task", "queue": "q"} if isinstance(node, str) else node for node in nodes]
     ids = [node["id"] for node in full]
-    ways = [{"from": one, "to": other} for one, other in zip(ids, ids[1:], strict=False)]
+    ways = [{"from": one, "to": other} for one, other in pairwise(ids)]
     return {"name": name, "nodes": full, "transitions": ways}
 
 
@@ -119,14 +119,15 @@ class Stage:
             yield given
         finally:
             working.cancel()
-            await asyncio.wait([working])
+            with contextlib.suppress(asyncio.CancelledError):
+                await working
             await client.close()
 
     async def _work(self, client: Client, queue: str, does: Does, given: Counter[str]) -> None:
         stream = client.jetstream()
         tasks = await stream.pull_subscribe(f"{self.names.prefix}.task.{TENANT}.{queue}.*", f"test_{queue}")
         while True:
-            with contextlib.suppress(nats.errors.TimeoutError):
+            with contextlib.suppress(TimeoutError):
                 for message in await tasks.fetch(100, timeout=1):
                     task = json.loads(message.data)
                     name = f"{task['task_id']}-{task['attempt']}"

@@ -55,7 +55,7 @@ async def test_one_that_stops_in_order_gives_its_shards_up_at_once(stage: Stage)
         async with stage.coordinator("second"):
             await stage.closed(*keys)
         await stage.verify(*keys)
-        assert set(given.values()) == {1}
+        assert len(given) == 60
 
 
 async def test_a_mark_is_saved_and_only_ever_by_the_owner(stage: Stage) -> None:

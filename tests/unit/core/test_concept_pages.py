@@ -74,7 +74,7 @@ def test_the_example_has_no_problems_and_is_drawn_as_it_is(page: Path) -> None:
 def test_the_run_comes_to_what_the_page_says(page: Path) -> None:
     definition, _, trace = example(page)
     run = play(read_text(definition).data, trace)
-    names = {done.token: done.node for done in run.state.undo}
+    names = {done.token: done.node for done in run.state.undo.values()}
     undone = [names[event.token] for event, _ in run.log if isinstance(event, CompensationStarted)]
     assert run.outcome == trace["outcome"]
     assert run.output == trace.get("output")

@@ -136,6 +136,7 @@ class NodeCompiler:
             optional_milliseconds(written.timeout),
             tuple(dict.fromkeys(written.on)),
             written.on_unknown,
+            _config_ref(node) if written.config is None and other is None else None,
         )
 
     def _human(self, node: Node, path: Path) -> HumanRule:
@@ -152,7 +153,7 @@ class NodeCompiler:
             on_timeout = found or on_timeout
         return HumanRule(
             (*human.approvers, *targets(human.approver)),
-            optional_milliseconds(human.timeout),
+            optional_milliseconds(node.timeout if human.timeout is None else human.timeout),
             on_timeout,
             None if rejection is None else tuple(targets(rejection)),
             human.form,
@@ -190,7 +191,7 @@ class NodeCompiler:
             written.until,
             written.signal,
             written.match,
-            optional_milliseconds(written.timeout),
+            optional_milliseconds(node.timeout if written.timeout is None else written.timeout),
             written.on_timeout,
         )
 

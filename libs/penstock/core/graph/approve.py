@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Literal
 
+from penstock.core.graph.complete import Result
 from penstock.core.graph.decision import Decision
 from penstock.core.graph.errors import IllegalTransition, UnknownTarget
 from penstock.core.graph.fail import fail_node
+from penstock.core.graph.reference import opened
 from penstock.core.graph.report import complete_or_fail
 from penstock.core.graph.state import Token
 from penstock.core.model import commands as c
@@ -51,7 +53,7 @@ def _decided(decision: Decision, token: Token, command: c.DecideApproval) -> Non
     if command.decision == "rejected" and (human is None or human.rejection_path is None):
         fail_node(decision, token, e.Fault("REJECTED", f"rejected by {command.decided_by}", token.node))
         return
-    given = token.given
+    given = opened(token.given, decision.facts.blobs)  # what is to be added to must be there
     output = {
         **(given if isinstance(given, dict) else {"input": given}),
         **({} if command.data is None else {"data": command.data}),
@@ -61,4 +63,4 @@ def _decided(decision: Decision, token: Token, command: c.DecideApproval) -> Non
         "decided_at": datetime.fromtimestamp(decision.now / SECOND, UTC).isoformat(),
     }
     path = human.rejection_path if human and command.decision == "rejected" else None
-    complete_or_fail(decision, token, output, path)
+    complete_or_fail(decision, token, Result(output, path))

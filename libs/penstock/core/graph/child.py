@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from penstock.core.graph.compensate import end_compensation
+from penstock.core.graph.complete import Result
 from penstock.core.graph.decision import Decision
+from penstock.core.graph.evolve import undo_of
 from penstock.core.graph.fail import fail_attempt
 from penstock.core.graph.report import complete_or_fail
 from penstock.core.model import commands as c
@@ -20,10 +22,10 @@ def end_child(decision: Decision, command: c.EndChild) -> None:
     token = state.tokens[number]
     child = decision.node(token).rule.child
     if command.outcome == "completed":
-        complete_or_fail(decision, token, command.output)
+        complete_or_fail(decision, token, Result(command.output))
     elif child is not None and child.on_failure == "catch":
         error = None if command.fault is None else {"code": command.fault.code, "message": command.fault.message}
-        complete_or_fail(decision, token, {"status": command.outcome, "error": error})
+        complete_or_fail(decision, token, Result({"status": command.outcome, "error": error}, done=False))
     else:
         cause = command.fault.code if command.fault else command.outcome
         details = {"run_id": command.child, "cause": cause}
@@ -34,9 +36,8 @@ def end_child(decision: Decision, command: c.EndChild) -> None:
 
 
 def child_compensated(decision: Decision, command: c.ChildCompensated) -> None:
-    undo = decision.state.undo
-    done = next((done for done in undo if done.child == command.child and done.status == "running"), None)
-    if done is not None:
+    done = undo_of(decision.state, decision.state.undo_now)
+    if done is not None and done.child == command.child and done.status == "running":
         end_compensation(decision, done, command.fault)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
 from penstock.core.graph.backoff import delay
-from penstock.core.graph.decision import TASK_MARGIN, Decision
+from penstock.core.graph.decision import QUEUE_TIMEOUT, TASK_MARGIN, Decision
+from penstock.core.graph.evolve import reason_to_undo
 from penstock.core.graph.state import Done
 from penstock.core.model.events import (
     CompensationEnded,
@@ -18,18 +17,13 @@ from penstock.core.model.events import (
 )
 from penstock.core.model.graph import CompensateRule
 
-Reason: TypeAlias = Literal["failure", "cancel", "manual"]
-
-_REASONS: dict[str | None, Reason] = {"failed": "failure", "timed_out": "failure", "cancelled": "cancel"}
-"""By outcome."""
-
 
 def compensate_next(decision: Decision) -> bool:
     """Start the next compensation that is asked for; True while one is under way."""
     state = decision.state
-    if any(done.status in {"running", "retrying"} for done in state.undo):
+    if state.undo_now:
         return True
-    reason = state.undoing or _REASONS.get(state.outcome)
+    reason = reason_to_undo(state)
     if reason is None:
         return False
     for token, flight in sorted(state.flights.items(), reverse=True):
@@ -39,7 +33,7 @@ def compensate_next(decision: Decision) -> bool:
             _start(decision, token, flight.rule, 1)
             return True
         decision.emit(CompensationSkipped(token, "whether it was done is not known"))
-    for done in reversed(state.undo):
+    for done in reversed(state.undo.values()):
         if done.status == "due" and reason in done.rule.on:
             _start(decision, done.token, done.rule, 1)
             return True
@@ -66,7 +60,10 @@ def retry_compensation(decision: Decision, done: Done) -> None:
 
 def stop_compensation(decision: Decision) -> None:
     """Somebody will have it so: nothing more is undone."""
-    for done in decision.state.undo:
+    state = decision.state
+    for token in [token for token, flight in state.flights.items() if not flight.skipped]:
+        decision.emit(CompensationSkipped(token, "stopped by force"))
+    for done in state.undo.values():
         if done.status in {"due", "running", "retrying"}:
             _clear_timer(decision, done)
             decision.emit(CompensationSkipped(done.token, "stopped by force"))
@@ -75,10 +72,12 @@ def stop_compensation(decision: Decision) -> None:
 def _start(decision: Decision, token: int, rule: CompensateRule, attempt: int) -> None:
     decision.emit(CompensationStarted(token, attempt))
     if rule.timeout is not None:
-        done = next(done for done in decision.state.undo if done.token == token)
-        decision.set_timer(decision.in_ms(rule.timeout + TASK_MARGIN), "undo", undo=done)
+        patience = rule.timeout + QUEUE_TIMEOUT + TASK_MARGIN
+        decision.set_timer(decision.in_ms(patience), "undo", undo=decision.state.undo[token])
 
 
 def _clear_timer(decision: Decision, done: Done) -> None:
-    for name in [name for name, timer in decision.state.timers.items() if timer.undo == done.token]:
-        decision.emit(TimerCleared(name))
+    for purpose in ("undo", "undo.begun", "undo_retry"):
+        name = f"u{done.token}.{done.attempt}.{purpose}"
+        if name in decision.state.timers:
+            decision.emit(TimerCleared(name))

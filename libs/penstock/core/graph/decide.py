@@ -70,6 +70,8 @@ def _start(decision: Decision, command: c.Start) -> None:
     if program.input_schema is not None and not decision.fits(program.input_schema, command.input):
         end_run(decision, "failed", e.Fault("INPUT_SCHEMA", "the run's input does not fit its schema"))
         return
+    for signal in command.signals:
+        decision.emit(e.SignalReceived(signal.signal, signal.name, signal.payload))
     own = None if graph.deadline is None else decision.in_ms(graph.deadline)
     deadlines = [due for due in (own, command.deadline) if due is not None]
     if deadlines:
@@ -110,7 +112,12 @@ def _cancel(decision: Decision, command: c.Cancel) -> None:
 
 
 def _compensate(decision: Decision, command: c.Compensate) -> None:
-    check_allowed(decision.state, "compensating")
+    state = decision.state
+    check_allowed(state, "compensating")
+    if state.outcome is None:
+        raise IllegalTransition(what="the run", now=state.status, asked="compensating")
+    if state.undoing is not None:
+        return
     decision.emit(e.CompensationRequested(command.reason, command.by))
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from penstock.core.graph.evolve import HANDLERS
 from penstock.core.graph.fault import NodeFault
 from penstock.core.graph.program import NO_VERDICTS, Expression, Node, Program, Test
-from penstock.core.graph.reference import is_reference, load
+from penstock.core.graph.reference import holds_reference, load
 from penstock.core.graph.state import Done, Scope, State, Token
 from penstock.core.graph.view import variables
 from penstock.core.model.decider import NO_FACTS, Facts, Memo
@@ -23,6 +23,9 @@ from penstock.core.model.time import Instant
 
 Json: TypeAlias = Any
 
+
+QUEUE_TIMEOUT = 300_000
+"""Milliseconds that a task may wait for a worker, unless its node says otherwise."""
 
 TASK_MARGIN = 5_000
 """How much longer than the worker the run itself waits, in milliseconds."""
@@ -78,16 +81,24 @@ class Decision:
 
     def seen(self, expression: Expression | Test, token: Token, more: dict[str, Json]) -> dict[str, Json]:
         found = variables(self.state, token, expression.roots, self.now, self.node(token).loops) | more
-        return self.loaded(expression, found)
+        return self.loaded(expression, found, more)
 
-    def loaded(self, expression: Expression | Test, found: dict[str, Json]) -> dict[str, Json]:
-        """With references replaced by what they stand for, wherever the expression reads into it."""
-        if not self.state.blobs and not any(map(is_reference, found.values())):  # a new value may be the first
+    def loaded(
+        self, expression: Expression | Test, found: dict[str, Json], new: dict[str, Json] | None = None
+    ) -> dict[str, Json]:
+        """With references replaced by what they stand for, wherever the expression reads into it.
+
+        `new` are values that the run has not recorded yet.
+        """
+        if not self.state.blobs and not (new and holds_reference(new)):
             return found
         return load(found, expression.compiled.reads, self.facts.blobs, whole=not expression.plain)
 
     def fits(self, schema: Test | None, value: Json) -> bool:
-        return schema is None or schema.evaluate(self.loaded(schema, {"output": value})) is True
+        if schema is None:
+            return True
+        seen = {"output": value}
+        return schema.evaluate(self.loaded(schema, seen, seen)) is True
 
     def unwrap(self, found: Json | Failure, code: str) -> Json:
         if isinstance(found, Failure):

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from penstock.core.graph.evolve import fault_json, undo_of
+from penstock.core.graph.evolve import fault_json, reason_to_undo, undo_of
 from penstock.core.graph.program import Program
 from penstock.core.graph.state import Done, State, Token
 from penstock.core.model import effects as f
@@ -33,7 +33,9 @@ def outstanding(program: Program, state: State) -> list[f.Effect]:
     if not state.paused:
         found += _of_tokens(program, state)
     found += [f.ArmTimer(name, timer.due) for name, timer in state.timers.items()]
-    found += [_compensation(state, done) for done in state.undo if done.status == "running"]
+    undoing = undo_of(state, state.undo_now)
+    if undoing is not None and undoing.status == "running":
+        found.append(_compensation(state, undoing))
     if state.yielded:
         found.append(f.ContinueRun())
     if state.paused:
@@ -64,7 +66,7 @@ def _begun(
 
 def _escalated(program: Program, state: State, event: e.ApprovalEscalated) -> Iterable[f.Effect]:
     token = state.tokens.get(state.approvals.get(event.approval, 0))
-    return () if token is None else _of_token(program, state, token)
+    return () if token is None or state.paused else _of_token(program, state, token)
 
 
 def _armed(_: Program, state: State, event: e.TimerSet) -> Iterable[f.Effect]:
@@ -150,6 +152,7 @@ def _task(program: Program, state: State, token: Token) -> Iterable[f.Effect]:
             kind=rule.type,
             queue=rule.queue,
             config=rule.config,
+            config_ref=rule.config_ref,
             input=token.given,
             idempotency_key=f"{state.run}.{token.id}",
             timeout=rule.timeout,
@@ -196,7 +199,8 @@ def _child(program: Program, state: State, token: Token) -> Iterable[f.Effect]:
     child = program.begun_by(state, token).child
     if child is None:
         return ()
-    deadlines = [timer.due for name, timer in state.timers.items() if name == "run.run_deadline"]
+    timer = state.timers.get("run.run_deadline")
+    deadlines = [] if timer is None else [timer.due]
     if child.timeout is not None:
         deadlines.append(Instant(token.since + child.timeout * MILLISECOND))
     return (
@@ -221,9 +225,9 @@ def _parked(program: Program, state: State, token: Token) -> Iterable[f.Effect]:
 
 def _compensation(state: State, done: Done) -> f.Effect:
     if done.child:
-        return f.TellChild(done.child, "compensate", state.undoing or state.outcome or "")
+        return f.TellChild(done.child, "compensate", reason_to_undo(state) or "manual")
     fault = None if state.fault is None else fault_json(state.fault)
-    reason = state.undoing or state.outcome
+    reason = reason_to_undo(state)
     return f.DispatchTask(
         token=done.token,
         attempt=done.attempt,
@@ -232,6 +236,7 @@ def _compensation(state: State, done: Done) -> f.Effect:
         kind=done.rule.type,
         queue=done.rule.queue,
         config=done.rule.config,
+        config_ref=done.rule.config_ref,
         input={"input": done.input, "output": done.output, "reason": reason, "error": fault},
         idempotency_key=f"{state.run}.{done.token}.undo",
         timeout=done.rule.timeout,

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET
 
+from penstock.core.graph.reference import holds_reference
 from penstock.core.graph.state import (
     ROOT,
     Arrival,
@@ -102,7 +103,7 @@ def _token_abandoned(state: State, event: e.TokenAbandoned, _: Instant) -> None:
 
 def _task_cancelled(state: State, event: e.TaskCancelled, _: Instant) -> None:
     token = state.tokens[event.token]
-    if event.compensate is not None:
+    if event.compensate is not None and token.id not in state.undo:
         state.flights[token.id] = Flight(token.node, event.attempt, token.given, event.compensate)
 
 
@@ -136,7 +137,7 @@ def _node_recalled(state: State, event: e.NodeRecalled, _: Instant) -> None:
 def _routing_asked(state: State, event: e.RoutingAsked, at: Instant) -> None:
     token = state.tokens[event.token]
     token.status, token.since = "routing", at
-    token.question = Question(event.number, event.tier, event.programs, event.seen, event.failed)
+    token.question = Question(event.number, event.tier, event.programs, event.seen, event.failed, event.next_nodes)
 
 
 def _routing_answered(state: State, event: e.RoutingAnswered, _: Instant) -> None:
@@ -178,6 +179,8 @@ def _token_unparked(state: State, event: e.TokenUnparked, at: Instant) -> None:
 def _node_failed(state: State, event: e.NodeFailed, _: Instant) -> None:
     token = state.tokens[event.token]
     _release(state, token)
+    if token.status == "child":
+        state.children.pop(token.handle, None)
     token.fault, token.status, token.output = event.fault, "done", None
 
 
@@ -188,8 +191,7 @@ def _result_recorded(state: State, event: e.ResultRecorded, _: Instant) -> None:
         return
     flight = state.flights.pop(event.token)
     if event.fault is None:
-        done = Done(event.token, flight.node, flight.input, event.output, flight.rule, child=flight.child)
-        _done(state, done)
+        _done(state, _landed(event.token, flight, event.output))
 
 
 def _ignored(_: State, __: e.Event, ___: Instant) -> None:
@@ -511,17 +513,19 @@ def _run_closed(state: State, event: e.RunClosed, _: Instant) -> None:
 
 
 def _compensation_requested(state: State, event: e.CompensationRequested, _: Instant) -> None:
-    state.phase, state.undoing = "compensating", event.reason
+    state.undoing = event.reason
+    if state.phase == "closed":
+        state.phase = "compensating"
 
 
 def _compensation_started(state: State, event: e.CompensationStarted, _: Instant) -> None:
     state.phase, state.paused = "compensating", False
-    done = undo_of(state, event.token)
-    if done is None:
-        flight = state.flights.pop(event.token)
-        done = Done(event.token, flight.node, flight.input, None, flight.rule, child=flight.child)
-        state.undo.append(done)
+    flight = state.flights.pop(event.token, None)
+    if flight is not None:
+        _done(state, _landed(event.token, flight, None))
+    done = state.undo[event.token]
     done.status, done.attempt = "running", event.attempt
+    state.undo_now = event.token
 
 
 def _compensation_retried(state: State, event: e.CompensationRetryScheduled, _: Instant) -> None:
@@ -531,28 +535,47 @@ def _compensation_retried(state: State, event: e.CompensationRetryScheduled, _: 
 def _compensation_skipped(state: State, event: e.CompensationSkipped, _: Instant) -> None:
     if event.token in state.flights:
         state.flights[event.token].skipped = True
-    _undone(state, event.token, "skipped")
+    else:
+        _undone(state, event.token, "skipped")
 
 
 def _compensation_ended(state: State, event: e.CompensationEnded, _: Instant) -> None:
     _undone(state, event.token, "done" if event.fault is None else "failed")
 
 
+def reason_to_undo(state: State) -> Literal["failure", "cancel", "manual"] | None:
+    """Somebody asked, or the outcome does."""
+    return state.undoing or _REASONS.get(state.outcome)
+
+
+_REASONS: dict[str | None, Literal["failure", "cancel"]] = {
+    "failed": "failure",
+    "timed_out": "failure",
+    "cancelled": "cancel",
+}
+
+
 def undo_of(state: State, token: int) -> Done | None:
-    return next((done for done in state.undo if done.token == token), None)
+    return state.undo.get(token)
 
 
 def _undone(state: State, token: int, status: Literal["retrying", "done", "failed", "skipped"]) -> None:
-    done = undo_of(state, token)
+    done = state.undo.get(token)
     if done is not None:
         done.status = status
+    if status != "retrying" and state.undo_now == token:
+        state.undo_now = 0
 
 
 def _done(state: State, done: Done) -> None:
     """What was done twice under one idempotency key was done once."""
     state.flights.pop(done.token, None)
-    if undo_of(state, done.token) is None:
-        state.undo.append(done)
+    state.undo.setdefault(done.token, done)
+
+
+def _landed(token: int, flight: Flight, output: Json) -> Done:
+    child = flight.child if flight.rule.type == CHILD else ""
+    return Done(token, flight.node, flight.input, output, flight.rule, child=child)
 
 
 def _add(state: State, token: Token) -> None:
@@ -619,7 +642,7 @@ def _input(token: Token, value: Json) -> None:
 
 def _note(state: State, value: Json) -> None:
     """From now on, expressions have to look out for references."""
-    if isinstance(value, dict) and "$blob" in value:
+    if not state.blobs and isinstance(value, dict | list) and holds_reference(value):
         state.blobs = True
 
 

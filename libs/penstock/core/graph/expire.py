@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 from penstock.core.graph.approve import approval_overdue
 from penstock.core.graph.compensate import end_compensation, retry_compensation
+from penstock.core.graph.complete import Result
 from penstock.core.graph.decision import Decision
 from penstock.core.graph.evolve import undo_of
 from penstock.core.graph.fail import TASK_TIMEOUT, end_run, fail_attempt, fail_node, force
 from penstock.core.graph.report import complete_or_fail, go_on, no_verdict
+from penstock.core.graph.route import QUEUE_PATIENCE
 from penstock.core.graph.state import Timer, Token
 from penstock.core.graph.synchronize import doomed, fail_join, fire, stop_work
 from penstock.core.model import commands as c
@@ -18,7 +20,7 @@ from penstock.core.model import events as e
 
 def fire_timer(decision: Decision, command: c.FireTimer) -> None:
     timer = decision.state.timers.get(command.timer)
-    if timer is None:
+    if timer is None or decision.now < timer.due:  # set anew since it was armed
         return
     decision.emit(e.TimerFired(command.timer))
     if timer.purpose in _OF_TOKEN:
@@ -43,18 +45,21 @@ def _node_overdue(decision: Decision, token: Token) -> None:
 
 
 def _wait_over(decision: Decision, token: Token) -> None:
-    complete_or_fail(decision, token, token.payload)
+    complete_or_fail(decision, token, Result(token.payload))
 
 
 def _signal_overdue(decision: Decision, token: Token) -> None:
     wait = decision.node(token).rule.wait
     if wait is not None and wait.on_timeout == "continue":
-        complete_or_fail(decision, token, token.payload)
+        complete_or_fail(decision, token, Result(token.payload))
     else:
         fail_node(decision, token, e.Fault("SIGNAL_TIMEOUT", "no signal came in time", token.node))
 
 
 def _no_verdict(decision: Decision, token: Token) -> None:
+    if decision.state.paused:  # nobody was asked
+        decision.set_timer(decision.in_ms(QUEUE_PATIENCE), "routing", token=token)
+        return
     fault = e.Fault("EXPR_LIMIT", "its conditions were not evaluated in time", token.node)
     go_on(decision, token, no_verdict(token, fault))
 
@@ -73,7 +78,7 @@ def _join_overdue(decision: Decision, timer: Timer) -> None:
 def _deadline(decision: Decision, _: Timer) -> None:
     if decision.state.outcome is None:
         end_run(decision, "timed_out", e.Fault("RUN_DEADLINE", "the run took too long"))
-    else:
+    elif "run.cancel_grace" not in decision.state.timers:
         force(decision)
 
 

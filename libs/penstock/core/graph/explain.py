@@ -276,7 +276,7 @@ def _undoing(state: State) -> Undoing | None:
     if state.phase != "compensating":
         return None
     reason = state.undoing or ("cancel" if state.outcome == "cancelled" else "failure")
-    asked = [done for done in reversed(state.undo) if reason in done.rule.on]
+    asked = [done for done in reversed(state.undo.values()) if reason in done.rule.on]
     for position, done in enumerate(asked, 1):
         if done.status in {"running", "retrying"}:
             return Undoing(done.node, done.attempt, position, len(asked))

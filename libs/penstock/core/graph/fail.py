@@ -81,7 +81,7 @@ def route_again(decision: Decision, token: Token, *, failed: bool) -> None:
         return
     scope = token.scope
     try:
-        route(decision, token, None)
+        route(decision, token, token.question.next_nodes if token.question else None)
         decision.touched.append(scope)
     except NodeFault as problem:
         fail_node(decision, token, problem.fault(token))

@@ -15,9 +15,9 @@ ALLOWED: dict[Asked, frozenset[str]] = {
     "stopped": frozenset({"open", "compensating"}),
     "paused": frozenset({"open"}),
     "patched": frozenset({"open"}),
-    "compensating": frozenset({"closed"}),
+    "compensating": frozenset({"open", "closed"}),
 }
-"""`stopped` is a cancel by force; a run that is undone again was closed before."""
+"""`stopped` is a cancel by force; what is to be undone has its outcome, and is undone when it is closed."""
 
 
 def check_allowed(state: State, asked: Asked) -> None:

@@ -14,6 +14,11 @@ Json: TypeAlias = Any
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
+def memoized(rule: NodeRule) -> bool:
+    """Where the result also names the way, an output alone is not enough."""
+    return rule.memoize and rule.agent is None
+
+
 def memo_key(rule: NodeRule, given: Json) -> str:
     """The same for the same work, whatever run, node or version of a workflow it is in."""
     return sha256(_encode([rule.type, rule.config, rule.config_ref, rule.output_schema, given])).hexdigest()

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from msgspec import UNSET
 
 from penstock.core.definition.problem import DefinitionInvalid
-from penstock.core.graph.complete import complete
+from penstock.core.graph.complete import Result, complete
 from penstock.core.graph.decision import Decision
 from penstock.core.graph.fault import NodeFault
 from penstock.core.graph.patch import definition_of
@@ -61,7 +61,7 @@ def migrate(decision: Decision, token: Token, output: Json, metadata: dict[str, 
     adopt(decision, new, renewed)
     payload = handed.get("payload", token.payload)
     if resume is None:
-        complete(decision, token, payload, metadata=metadata)
+        complete(decision, token, Result(payload, metadata=metadata))
     else:
         _resume_at(decision, token, resume, payload, metadata)
 

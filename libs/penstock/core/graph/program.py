@@ -186,6 +186,7 @@ class Program:
 
     def _way(self, rule: TransitionRule, *, catches: bool) -> Way:
         items = self._expression(rule.foreach.items) if rule.foreach else None
+        items = items and items._replace(plain=False)  # a list is looked into, whatever names it
         return Way(rule, self._test(rule.when), items, catches)
 
     def _expression(self, source: Json) -> Expression | None:

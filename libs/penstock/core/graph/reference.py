@@ -21,6 +21,18 @@ def is_reference(value: Json) -> bool:
     return isinstance(value, dict) and isinstance(value.get(MARK), str)
 
 
+def holds_reference(value: Json) -> bool:
+    """Anywhere inside it."""
+    if isinstance(value, dict):
+        return is_reference(value) or any(holds_reference(item) for item in value.values())
+    return isinstance(value, list) and any(holds_reference(item) for item in value)
+
+
+def opened(value: Json, blobs: Mapping[str, Json]) -> Json:
+    """What a reference stands for; anything else as it is. Raises `Missing` if that is not there."""
+    return load({"value": value}, [("value", "")], blobs, whole=False)["value"]
+
+
 def load(found: dict[str, Json], reads: Iterable[Path], blobs: Mapping[str, Json], *, whole: bool) -> dict[str, Json]:
     """`found` with the references that `reads` lead into replaced. Raises `Missing` with all that are not there.
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from penstock.core.graph.compensate import end_compensation
-from penstock.core.graph.complete import complete
+from penstock.core.graph.complete import Result, complete
 from penstock.core.graph.decision import TASK_MARGIN, Decision
 from penstock.core.graph.effects import nonce
 from penstock.core.graph.errors import UnknownTarget
 from penstock.core.graph.evolve import undo_of
-from penstock.core.graph.fail import fail_attempt, fail_node, route_again
+from penstock.core.graph.fail import RUN_LIMITS, fail_attempt, fail_node, route_again
 from penstock.core.graph.fault import NodeFault
 from penstock.core.graph.migrate import migrate
 from penstock.core.graph.route import check_choice
-from penstock.core.graph.state import Token
+from penstock.core.graph.state import Done, Token
 from penstock.core.model import commands as c
 from penstock.core.model import events as e
 from penstock.core.model.evaluate import Failure
@@ -40,7 +40,12 @@ def task_result(decision: Decision, command: c.TaskResult) -> None:
 
 def task_begun(decision: Decision, command: c.TaskBegun) -> None:
     """The worker's time runs from here; until now the task may have waited in its queue."""
-    token = decision.state.tokens.get(command.token)
+    state = decision.state
+    undo = undo_of(state, command.token)
+    if undo is not None and undo.status == "running" and _answers(decision, command, undo.attempt, "undo"):
+        _undo_begun(decision, undo)
+        return
+    token = state.tokens.get(command.token)
     if token is None or token.status != "running" or not _answers(decision, command, token.attempt, "node"):
         return
     waiting = f"t{token.id}.{token.attempt}.task"
@@ -52,15 +57,18 @@ def task_begun(decision: Decision, command: c.TaskBegun) -> None:
         decision.emit(e.TimerSet(f"{waiting}.begun", decision.in_ms(timeout + TASK_MARGIN), "task", token.id))
 
 
-def complete_or_fail(
-    decision: Decision,
-    token: Token,
-    output: Json,
-    next_nodes: tuple[str, ...] | None = None,
-    metadata: dict[str, Json] | None = None,
-) -> None:
+def _undo_begun(decision: Decision, undo: Done) -> None:
+    waiting = f"u{undo.token}.{undo.attempt}.undo"
+    if waiting in decision.state.timers and undo.rule.timeout is not None:
+        due = decision.in_ms(undo.rule.timeout + TASK_MARGIN)
+        decision.emit(e.TaskStarted(undo.token, undo.attempt))
+        decision.emit(e.TimerCleared(waiting))
+        decision.emit(e.TimerSet(f"{waiting}.begun", due, "undo", undo=undo.token))
+
+
+def complete_or_fail(decision: Decision, token: Token, result: Result) -> None:
     try:
-        complete(decision, token, output, next_nodes=next_nodes, metadata=metadata)
+        complete(decision, token, result)
     except NodeFault as problem:
         fail_node(decision, token, problem.fault(token))
 
@@ -112,21 +120,18 @@ def _result(decision: Decision, token: Token, command: c.TaskResult) -> None:
         undo = decision.begun(token).compensate
         if undo is not None:  # it was done, wherever it wanted to go
             decision.emit(e.ResultRecorded(token.id, token.attempt, command.output, compensate=undo))
-        fail_attempt(decision, token, problem.fault(token))
+        fault = problem.fault(token)
+        if fault.code in RUN_LIMITS:
+            fail_node(decision, token, fault)
+        else:
+            fail_attempt(decision, token, fault)
         return
     decision.clear_timers(token)
-    if command.artifacts and not token.abandoned:
-        try:
-            _stage(decision, token, command.artifacts)
-        except NodeFault as problem:
-            undo = decision.begun(token).compensate
-            decision.emit(e.NodeCompleted(token.id, command.output, (), command.metadata, undo, applied=False))
-            fail_node(decision, token, problem.fault(token))
-            return
     if decision.node(token).rule.behaviour == "migration" and not token.abandoned:
         _migrate(decision, token, command)
     else:
-        complete_or_fail(decision, token, command.output, command.next_nodes, command.metadata)
+        result = Result(command.output, command.next_nodes, command.metadata, command.artifacts)
+        complete_or_fail(decision, token, result)
 
 
 def _migrate(decision: Decision, token: Token, command: c.TaskResult) -> None:
@@ -134,18 +139,6 @@ def _migrate(decision: Decision, token: Token, command: c.TaskResult) -> None:
         migrate(decision, token, command.output, command.metadata)
     except NodeFault as problem:
         fail_node(decision, token, problem.fault(token))
-
-
-def _stage(decision: Decision, token: Token, artifacts: tuple[e.Artifact, ...]) -> None:
-    """Types that the definition declares are checked; in one that declares none, anything may be staged."""
-    declared = decision.program.artifacts
-    for artifact in artifacts:
-        if declared and artifact.type not in declared:
-            raise NodeFault("ARTIFACT_TYPE", f"no artifact type {artifact.type!r} is declared", artifact=artifact.name)
-        if not decision.fits(declared.get(artifact.type), artifact.metadata):
-            message = f"the metadata of {artifact.name} does not fit its type"
-            raise NodeFault("ARTIFACT_TYPE", message, artifact=artifact.name)
-    decision.emit(e.ArtifactsStaged(token.id, artifacts))
 
 
 def _fault_of(command: c.TaskResult, node: str) -> e.Fault | None:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, TypeAlias
 from penstock.core.graph.decision import Decision
 from penstock.core.graph.fault import NodeFault
 from penstock.core.graph.program import NO_VERDICTS, Node, Tier, Way
-from penstock.core.graph.reference import load
 from penstock.core.graph.state import Scope, Token
 from penstock.core.graph.view import variables
 from penstock.core.model.evaluate import Program, Verdicts
@@ -48,7 +47,7 @@ class _Fan(NamedTuple):
 def route(decision: Decision, token: Token, next_nodes: tuple[str, ...] | None) -> None:
     """Take the completed token off its node. Raises `NodeFault` before anything has moved."""
     node = decision.node(token)
-    if node.rule.loop is not None and asked_from(token) == LOOP and _loop(decision, token, node):
+    if node.rule.loop is not None and asked_from(token) == LOOP and _loop(decision, token, node, next_nodes):
         return
     if node.rule.agent is not None:
         _move_to(decision, token, next_nodes or node.rule.agent.default, "agent")
@@ -59,11 +58,7 @@ def route(decision: Decision, token: Token, next_nodes: tuple[str, ...] | None) 
     matched = matches(decision, token, node, node.ways)
     if matched is None:
         return
-    if (
-        not matched
-        and node.rule.on_no_match == "error"
-        and not all(way.catches for tier in node.ways for way in tier.ways)
-    ):
+    if not matched and node.rule.on_no_match == "error" and not _only_catch(node):
         raise NodeFault("NO_MATCH", f"no transition out of {token.node} matches")
     take(decision, token, matched)
 
@@ -96,13 +91,20 @@ def asked_from(token: Token) -> int:
     return token.question.tier if token.question and token.question.verdicts is not None else LOOP
 
 
-def ask(decision: Decision, token: Token, tier: int, programs: tuple[Program, ...], *, failed: bool = False) -> None:
+def ask(
+    decision: Decision,
+    token: Token,
+    tier: int,
+    programs: tuple[Program, ...],
+    *,
+    failed: bool = False,
+    next_nodes: tuple[str, ...] | None = None,
+) -> None:
     """All user code of one tier at once, on what it sees now."""
     number = token.question.number + 1 if token.question else 1
+    # References stay references: whoever runs the code loads what it reads.
     seen = variables(decision.state, token, frozenset({"output", "nodes"}), decision.now)
-    if decision.state.blobs:
-        seen = load(seen, [("output",), ("nodes",)], decision.facts.blobs, whole=True)
-    decision.emit(RoutingAsked(token.id, number, tier, programs, seen, failed=failed))
+    decision.emit(RoutingAsked(token.id, number, tier, programs, seen, failed, next_nodes))
     patience = sum(program.timeout_ms for program in programs) + QUEUE_PATIENCE
     decision.set_timer(decision.in_ms(patience), "routing", token=token)
 
@@ -181,7 +183,7 @@ def check_choice(node: Node, next_nodes: tuple[str, ...] | None) -> None:
         raise NodeFault("LIMIT_MAX_FANOUT", f"at most {rule.max_fanout} next nodes", limit=rule.max_fanout)
 
 
-def _loop(decision: Decision, token: Token, node: Node) -> bool:
+def _loop(decision: Decision, token: Token, node: Node, next_nodes: tuple[str, ...] | None) -> bool:
     """The condition first: a try that succeeds at the limit has succeeded. True if the loop took the token."""
     rule = node.rule.loop
     if rule is None:
@@ -189,7 +191,7 @@ def _loop(decision: Decision, token: Token, node: Node) -> bool:
     executions = decision.scope(token).loops.get(token.node, 0) + 1
     verdicts = token.question.verdicts if token.question else None
     if node.again is not None and node.again.programs and verdicts is None:
-        ask(decision, token, LOOP, node.again.programs)
+        ask(decision, token, LOOP, node.again.programs, next_nodes=next_nodes)
         return True
     if node.again is not None and not decision.test(node.again, token, verdicts or NO_VERDICTS):
         decision.emit(LoopLeft(token.scope, token.node))

@@ -13,8 +13,7 @@ from penstock.core.graph.state import ROOT
 from penstock.core.graph.synchronize import by_node, doomed, open_group
 from penstock.core.graph.view import run_variables
 from penstock.core.graph.visit import visit
-from penstock.core.model.evaluate import Failure
-from penstock.core.model.events import ArtifactsCommitted, Fault, RunClosed, RunCompleted, RunYielded
+from penstock.core.model.events import ArtifactsCommitted, Fault, RunClosed, RunCompleted, RunYielded, TimerCleared
 
 Json: TypeAlias = Any
 
@@ -88,25 +87,34 @@ def _end(decision: Decision) -> None:
 
 def _close(decision: Decision) -> None:
     state = decision.state
+    for timer in tuple(state.timers):
+        decision.emit(TimerCleared(timer))
     if state.undoing is None:
         decision.emit(RunClosed())
     else:
-        failed = any(done.status == "failed" for done in state.undo)
+        failed = any(done.status == "failed" for done in state.undo.values())
         fault = Fault("COMPENSATION_FAILED", "not everything could be undone") if failed else None
         decision.emit(RunClosed(undone=True, fault=fault))
 
 
 def _finish(decision: Decision) -> None:
     """Nothing is open: the run's output, by its mapping or from its ends."""
+    try:
+        found = _output(decision)
+    except NodeFault as problem:
+        fail_scope(decision, ROOT, Fault(problem.code, problem.message, details=problem.details))
+    else:
+        decision.emit(RunCompleted(found))
+        if decision.state.artifacts:
+            decision.emit(ArtifactsCommitted())
+
+
+def _output(decision: Decision) -> Json:
     program, state = decision.program, decision.state
     found: Json = by_node(state.scopes[ROOT].ends, program.order)
     if program.output is not None:
-        found = program.output.evaluate(run_variables(state, decision.now))
-    if isinstance(found, Failure):
-        fail_scope(decision, ROOT, Fault("MAPPING_ERROR", found.message, details={"cause": found.code}))
-    elif program.output_schema is not None and program.output_schema.evaluate({"output": found}) is not True:
-        fail_scope(decision, ROOT, Fault("OUTPUT_SCHEMA", "the run's output does not fit its schema"))
-    else:
-        decision.emit(RunCompleted(found))
-        if state.artifacts:
-            decision.emit(ArtifactsCommitted())
+        seen = decision.loaded(program.output, run_variables(state, decision.now))
+        found = decision.unwrap(program.output.evaluate(seen), "MAPPING_ERROR")
+    if not decision.fits(program.output_schema, found):
+        raise NodeFault("OUTPUT_SCHEMA", "the run's output does not fit its schema")
+    return found

@@ -36,6 +36,7 @@ class Question(msgspec.Struct, array_like=True, omit_defaults=True):
     programs: tuple[Program, ...]
     seen: Json
     failed: bool = False
+    next_nodes: tuple[str, ...] | None = None
     verdicts: dict[str, bool | Failure] | None = None
 
 
@@ -146,7 +147,6 @@ class Group(msgspec.Struct, array_like=True, omit_defaults=True):
     lane: tuple[int, ...] = ()
     join: JoinRule | None = None
     max_parallel: int | None = None
-    started: int = 0
     open: int = 0
     outputs: dict[int, Json] = {}
     faults: dict[int, Fault] = {}
@@ -241,7 +241,10 @@ class State(msgspec.Struct, array_like=True, omit_defaults=True):
     """Ids of signals, kept for a while: a signal does not fence itself."""
     branches: dict[str, list[Json]] = {}
     """`_branches.<group>`: what unjoined groups put out."""
-    undo: list[Done] = []
+    undo: dict[int, Done] = {}
+    """By token, in the order of completion."""
+    undo_now: int = 0
+    """The token whose work is being undone."""
     flights: dict[int, Flight] = {}
     undoing: Literal["failure", "cancel", "manual"] | None = None
     """Why a closed run is being undone."""

@@ -53,7 +53,7 @@ def open_group(decision: Decision, group: Group) -> None:
     """What follows at once from its opening: its time limit, and its end if it has no branches."""
     if group.join is not None and group.join.timeout is not None:
         decision.set_timer(decision.in_ms(group.join.timeout), "join", group=group.id)
-    if group.total == 0:
+    if group.total == 0 or (group.join is not None and group.join.needed > group.total):
         _weigh(decision, group)
 
 

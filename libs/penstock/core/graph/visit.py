@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 from msgspec import UNSET
 
-from penstock.core.graph.complete import complete
-from penstock.core.graph.decision import TASK_MARGIN, Decision
+from penstock.core.graph.complete import Result, complete
+from penstock.core.graph.decision import QUEUE_TIMEOUT, TASK_MARGIN, Decision
 from penstock.core.graph.fault import NodeFault
-from penstock.core.graph.memo import memo_key
+from penstock.core.graph.memo import memo_key, memoized
 from penstock.core.graph.state import Signal, Token
 from penstock.core.graph.synchronize import arrive
 from penstock.core.graph.view import variables
@@ -26,9 +26,6 @@ from penstock.core.model.events import (
 from penstock.core.model.time import SECOND, Instant
 
 Json: TypeAlias = Any
-
-QUEUE_TIMEOUT = 300_000
-"""Milliseconds that a task may wait for a worker, unless its node says otherwise."""
 
 
 def visit(decision: Decision, token: Token) -> None:
@@ -53,10 +50,10 @@ def visit(decision: Decision, token: Token) -> None:
     if rule.behaviour == "wait":
         _wait(decision, token)
     elif node.value is not None:
-        complete(decision, token, decision.value(node.value, token, "MAPPING_ERROR"))
+        complete(decision, token, Result(decision.value(node.value, token, "MAPPING_ERROR")))
     else:
         mapped = given(decision, token)
-        complete(decision, token, token.payload if mapped is UNSET else mapped)
+        complete(decision, token, Result(token.payload if mapped is UNSET else mapped))
 
 
 def dispatch(decision: Decision, token: Token, mapped: Json = UNSET) -> None:
@@ -94,7 +91,7 @@ def take_signal(decision: Decision, token: Token) -> bool:
         if wait is not None and signal.name == wait.signal and _matches(decision, token, signal):
             decision.clear_timers(token)
             decision.emit(SignalConsumed(signal.id, token.id))
-            complete(decision, token, signal.payload)
+            complete(decision, token, Result(signal.payload))
             return True
     return False
 
@@ -111,12 +108,12 @@ def _work(decision: Decision, token: Token) -> None:
         dispatch(decision, token)
         return
     mapped = given(decision, token)
-    if rule.memoize:
+    if memoized(rule):
         key = memo_key(rule, token.payload if mapped is UNSET else mapped)
         memo = decision.recall(key)
         if memo is not None:
             decision.emit(NodeRecalled(token.id, key, mapped))
-            complete(decision, token, memo.output)
+            complete(decision, token, Result(memo.output, done=False))
             return
     dispatch(decision, token, mapped)
 
@@ -139,6 +136,7 @@ def _ask(decision: Decision, token: Token) -> None:
     decision.emit(ApprovalRequested(f"{decision.state.run}.{token.id}", token.id, due, given(decision, token)))
     if due is not None:
         decision.set_timer(due, "approval", token=token)
+    _limit_all_attempts(decision, token)
 
 
 def _start_child(decision: Decision, token: Token) -> None:
@@ -156,25 +154,30 @@ def _wait(decision: Decision, token: Token) -> None:
     node = decision.node(token)
     wait = node.rule.wait
     if wait is None:
-        complete(decision, token, token.payload)
+        complete(decision, token, Result(token.payload))
     elif wait.signal is not None:
         decision.emit(SignalAwaited(token.id, wait.signal))
-        if not take_signal(decision, token) and wait.timeout is not None:
+        if take_signal(decision, token):
+            return
+        if wait.timeout is not None:
             decision.set_timer(decision.in_ms(wait.timeout), "signal", token=token)
+        _limit_all_attempts(decision, token)
     else:
         due = decision.in_ms(wait.duration or 0)
         if node.value is not None:
             due = _moment(decision.value(node.value, token, "MAPPING_ERROR"))
         decision.emit(SignalAwaited(token.id, ""))
         decision.set_timer(due, "wait", token=token)
+        _limit_all_attempts(decision, token)
 
 
 def _moment(value: Json) -> Instant:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return Instant(round(value * SECOND))
     try:
-        moment = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            moment = datetime.fromtimestamp(value, UTC)
+        else:
+            moment = datetime.fromisoformat(value)
+    except (TypeError, ValueError, OverflowError, OSError):
         raise NodeFault("MAPPING_ERROR", "`until` is neither a time nor seconds since the epoch") from None
     return Instant(round(moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() * SECOND))
 

@@ -16,6 +16,12 @@ class Command(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type")
     pass
 
 
+class SendSignal(Command, frozen=True, tag="signal.send"):
+    signal: str
+    name: str
+    payload: Json = None
+
+
 class Start(Command, frozen=True, tag="start"):
     workflow: str
     graph: str
@@ -30,6 +36,8 @@ class Start(Command, frozen=True, tag="start"):
     deadline: Instant | None = None
     """The parent's, if it is nearer than the definition's own."""
     artifacts: tuple[Artifact, ...] = ()
+    signals: tuple[SendSignal, ...] = ()
+    """Sent with the start: there before anything waits for them."""
 
 
 class TaskResult(Command, frozen=True, tag="task.result"):
@@ -68,12 +76,6 @@ class DropParked(Command, frozen=True, tag="parked.drop"):
 
 class FireTimer(Command, frozen=True, tag="timer.fire"):
     timer: str
-
-
-class SendSignal(Command, frozen=True, tag="signal.send"):
-    signal: str
-    name: str
-    payload: Json = None
 
 
 class DecideApproval(Command, frozen=True, tag="approval.decide"):

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from penstock.core.model.events import Artifact, Fault
+from penstock.core.model.graph import ConfigRule
 from penstock.core.model.time import Instant
 
 Json: TypeAlias = Any
@@ -26,6 +27,8 @@ class DispatchTask(Effect, frozen=True, tag="task.dispatch"):
     config: Json
     input: Json
     idempotency_key: str
+    config_ref: ConfigRule | None = None
+    """A registered configuration, under what `config` says."""
     timeout: int | None = None
     claim: bool = False
     purpose: Literal["node", "undo", "route"] = "node"

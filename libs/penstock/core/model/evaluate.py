@@ -133,7 +133,7 @@ def apply_changes(target: Mapping[str, Json], changes: tuple[Change, ...]) -> di
         parent: dict[str, Json] = result
         for name in change.path[:-1]:
             child = parent.get(name, {})
-            if not isinstance(child, dict):
+            if not isinstance(child, dict) or "$blob" in child:
                 return _blocked(change, f"`{name}` is not an object")
             copy = dict(child)
             _put(parent, name, copy)

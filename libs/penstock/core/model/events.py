@@ -196,6 +196,8 @@ class RoutingAsked(Event, frozen=True, tag="routing.asked"):
     seen: Json
     failed: bool = False
     """Out of the transitions that catch errors."""
+    next_nodes: tuple[str, ...] | None = None
+    """Where the result wants to go, once the loop is left."""
 
 
 class RoutingAnswered(Event, frozen=True, tag="routing.answered"):

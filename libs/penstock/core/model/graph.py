@@ -99,6 +99,13 @@ class AgentRule(Rule, frozen=True):
     max_fanout: int = 10
 
 
+class ConfigRule(Rule, frozen=True):
+    """A registered configuration: resolved when a task is made, under what the node's own `config` says."""
+
+    ref: str
+    type_url: str | None = None
+
+
 class CompensateRule(Rule, frozen=True):
     type: str
     queue: str
@@ -107,6 +114,7 @@ class CompensateRule(Rule, frozen=True):
     timeout: int | None = None
     on: tuple[Literal["failure", "cancel", "manual"], ...] = ("failure", "cancel")
     on_unknown: Literal["skip", "run"] = "skip"
+    config_ref: ConfigRule | None = None
 
 
 class HumanRule(Rule, frozen=True):
@@ -144,13 +152,6 @@ class MigrationRule(Rule, frozen=True):
     from_version: str
     to_version: str
     resume_at: str | None = None
-
-
-class ConfigRule(Rule, frozen=True):
-    """A registered configuration: resolved when a task is made, under what the node's own `config` says."""
-
-    ref: str
-    type_url: str | None = None
 
 
 class NodeRule(Rule, frozen=True):

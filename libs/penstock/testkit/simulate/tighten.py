@@ -1,4 +1,4 @@
-"""Limits that must not change how a run ends: fewer at a time, and time-outs that are set, dropped, and never reached."""
+"""Limits that must not change how a run ends: fewer at a time, and time-outs that are never reached."""
 
 from __future__ import annotations
 

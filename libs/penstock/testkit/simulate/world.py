@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Iterable
-from itertools import count
-from typing import Any, ClassVar, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count, islice
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import msgspec
 
@@ -33,6 +33,8 @@ from penstock.testkit.simulate.outside import Outside
 from penstock.testkit.simulate.problem import Problem
 
 Asked: TypeAlias = o.LoadRun | o.FetchFacts | o.ConfirmLast | o.AppendCommit | o.PublishEffects | o.Scan
+
+_T = TypeVar("_T")
 
 LIMITS = Limits(snapshot_every=8)
 UNAVAILABLE = Fault("UNAVAILABLE", "not now", retryable=True)
@@ -279,6 +281,14 @@ class World:
         o.PublishEffects: _publish,
         o.Scan: _scan,
     }
+
+
+def nth(things: Mapping[_T, Any], which: int) -> _T:
+    return next(islice(things, which, None))
+
+
+def due_of(timers: Mapping[str, Instant], now: Instant) -> list[str]:
+    return [timer for timer, at in timers.items() if at <= now] if timers else []
 
 
 def _summary(state: State) -> o.Summary:

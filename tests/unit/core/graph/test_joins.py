@@ -147,7 +147,7 @@ def test_an_abandoned_sibling_counts_for_compensation() -> None:
     run = fanned(2, wait_for="any", on_early_complete="abandon", node={"compensate": {"action": "undo"}})
     first, late = run.open("b")
     run.answer(first, "won").answer(late, "lost")
-    assert [done.output for done in run.state.undo] == ["won", "lost"]
+    assert [done.output for done in run.state.undo.values()] == ["won", "lost"]
 
 
 # -- time

@@ -287,7 +287,7 @@ def test_a_compensation_that_fails_is_recorded_and_the_rest_goes_on() -> None:
     assert [task_.node for task_ in run.open()] == ["a"]
     run.complete("a")
     assert run.status == "closed"
-    assert [done.status for done in run.state.undo] == ["done", "failed"]
+    assert [done.status for done in run.state.undo.values()] == ["done", "failed"]
 
 
 def test_a_success_is_not_undone() -> None:

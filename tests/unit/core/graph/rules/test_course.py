@@ -383,6 +383,7 @@ def begun(run: Drive, *commands: c.Command) -> list[e.Event]:
     """The events of these commands, each continued until it no longer yields, without the checks of `send`."""
     state, found = State(), list[e.Event]()
     for command in commands:
+        run.now = Instant(run.now + 2 * SECOND)
         events = decide(run.program, state, command, run.now)
         for _ in range(10):
             found += events
