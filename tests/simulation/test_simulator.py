@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from penstock.core.graph.state import State
 from penstock.core.model.commands import Command, TaskResult
-from penstock.core.model.commit import Head
 from penstock.core.model.decider import NO_FACTS, Facts, Need
 from penstock.core.model.effects import ArmTimer, DispatchTask, DropTimer, Effect
 from penstock.core.model.events import Event
@@ -119,7 +118,7 @@ def _unguarded(
     append: Callable[[Log, AppendCommit, Instant], object],
 ) -> Callable[[Log, AppendCommit, Instant], object]:
     def follow_anything(log: Log, request: AppendCommit, now: Instant) -> object:
-        return append(log, replace(request, head=Head(log.head.sequence)), now)
+        return append(log, replace(request, head=log.head), now)
 
     return follow_anything
 

@@ -38,7 +38,7 @@ from penstock.wire.reply import encode_reply
 log = structlog.get_logger()
 
 _BATCH = 256
-_BUSY = 4_000
+_BUSY = 500
 """Runs with something in hand at which nothing more is taken in."""
 _RETRY = 1.0
 _MISADDRESSED = Fault("MISADDRESSED", "the subject is not the queue of any run of this shard")

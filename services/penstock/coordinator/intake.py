@@ -89,9 +89,10 @@ class Intake:
         """The run whose queue this is: what comes for another shard's must not be decided here."""
         try:
             key = self._names.run_of(subject)
-            return key if subject in {self._names.command(key), self._names.result(key)} else None
+            expected = self._names.result(key) if _is_result(subject) else self._names.command(key)
         except (IndexError, IllegalName):
             return None
+        return key if subject == expected else None
 
     def _read(self, key: RunKey, message: Received) -> tuple[Command, str]:
         if _is_result(message.subject):

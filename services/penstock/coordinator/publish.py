@@ -178,7 +178,7 @@ def _told(effect: f.TellChild) -> c.Command:
     if effect.what == "cancel":
         return c.Cancel(effect.reason)
     if effect.what == "compensate":
-        return c.Compensate(by=effect.reason)
+        return c.Compensate(effect.reason or "manual", by="parent")
     return c.Pause() if effect.what == "pause" else c.Resume()
 
 

@@ -77,7 +77,8 @@ class TellChild(Effect, frozen=True, tag="child.tell"):
 
     child: str
     what: Literal["cancel", "pause", "resume", "compensate"]
-    reason: str = ""
+    reason: Literal["", "failure", "cancel", "manual"] = ""
+    """Why it is undone."""
 
 
 class SaveMemo(Effect, frozen=True, tag="memo.save"):

@@ -6,7 +6,7 @@ from collections import deque
 from contextlib import suppress
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from penstock.core.graph.errors import DomainError
 from penstock.core.model import commands as c
@@ -166,5 +166,4 @@ def _command(told: f.TellChild) -> c.Command:
         case "resume":
             return c.Resume()
         case "compensate":
-            reasons: dict[str, Literal["failure", "cancel", "manual"]] = {"manual": "manual", "cancel": "cancel"}
-            return c.Compensate("cancel" if told.reason == "cancelled" else reasons.get(told.reason, "failure"))
+            return c.Compensate(told.reason or "manual", by="parent")
