@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from penstock.embedded.nats import NatsServer
-from tests.contract.conftest import install
+from tests.contract.conftest import install, own_server
 from tests.integration.coordinator.stage import Stage
+
+__all__ = ["own_server"]
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,7 @@ from penstock.core.model.decider import Facts
 from penstock.core.model.upcast import decode_events
 from penstock.core.turn import recall
 from penstock.expr.evaluator import ExpressionEvaluator
+from penstock.fabric.errors import FabricError
 from penstock.fabric.jetstream.connection import Connection
 from penstock.fabric.ownership import Holding
 from penstock.fabric.ports.log import check_chain
@@ -82,8 +83,9 @@ class Running:
     async def _beat(self) -> None:
         """As `Ownership.run`, but without giving anything up in the end."""
         while True:
-            await self.coordinator.ownership.announce()
-            await self.coordinator.ownership.place()
+            with contextlib.suppress(FabricError):  # the server is away
+                await self.coordinator.ownership.announce()
+                await self.coordinator.ownership.place()
             await asyncio.sleep(0.2)  # the pace of its signs of life; nothing waits for it
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from penstock.testkit.eventually import eventually
+from tests.contract.conftest import OwnServer
 from tests.integration.coordinator.stage import Stage, chain
 
 
@@ -58,13 +59,24 @@ async def test_one_that_stops_in_order_gives_its_shards_up_at_once(stage: Stage)
         assert len(given) == 60
 
 
-async def test_a_mark_is_saved_and_only_ever_by_the_owner(stage: Stage) -> None:
+async def test_the_mark_moves_on_while_runs_do(stage: Stage) -> None:
     async with stage.worker(), stage.coordinator():
         keys = [await stage.start(chain("a", "b")) for _ in range(10)]
         await stage.closed(*keys)
         await eventually(lambda: _marks(stage))
-    async with stage.coordinator() as second:  # it looks at next to nothing again
-        assert {holding.epoch for holding in second.holdings} == {2}
+
+
+async def test_a_server_that_was_away_for_a_while_costs_nothing_but_time(own_server: OwnServer) -> None:
+    stage = Stage(own_server.fabric.connection, own_server.fabric.config)
+    async with stage.coordinator(), stage.inbox() as (inbox, replies):
+        keys = [await stage.start(chain("a", "b"), reply=inbox) for _ in range(20)]
+        for _ in keys:
+            await replies.get()
+        await own_server.restart(crash=False)
+        async with stage.worker() as given:
+            await stage.closed(*keys)
+        assert len(given) == 40
+    await stage.verify(*keys)
 
 
 async def _marks(stage: Stage) -> bool:

@@ -24,8 +24,14 @@ def is_reference(value: Json) -> bool:
 def holds_reference(value: Json) -> bool:
     """Anywhere inside it."""
     if isinstance(value, dict):
-        return is_reference(value) or any(holds_reference(item) for item in value.values())
-    return isinstance(value, list) and any(holds_reference(item) for item in value)
+        if MARK in value and is_reference(value):
+            return True
+        items: Iterable[Json] = value.values()
+    elif isinstance(value, list):
+        items = value
+    else:
+        return False
+    return any(isinstance(item, dict | list) and holds_reference(item) for item in items)
 
 
 def opened(value: Json, blobs: Mapping[str, Json]) -> Json:

@@ -18,9 +18,6 @@ from penstock.testkit.simulate.schedule import Level
 from penstock.testkit.simulate.shrink import shrink
 from penstock.testkit.simulate.tighten import tighten
 
-EACH = 16
-"""Schedules of one definition: it is compiled and predicted once."""
-
 
 class Plan(msgspec.Struct, frozen=True):
     runs: int
@@ -29,6 +26,8 @@ class Plan(msgspec.Struct, frozen=True):
     level: Level = "some"
     folder: str = "."
     """Where failures are saved."""
+    each: int = 16
+    """Schedules of one definition: it is compiled and predicted once."""
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -56,8 +55,8 @@ class Done(msgspec.Struct, frozen=True):
 
 
 def batches(plan: Plan) -> Iterator[Batch]:
-    for number, first in enumerate(range(0, plan.runs, EACH)):
-        yield Batch(plan, plan.seed + number, min(EACH, plan.runs - first))
+    for number, first in enumerate(range(0, plan.runs, plan.each)):
+        yield Batch(plan, plan.seed + number, min(plan.each, plan.runs - first))
 
 
 def run(batch: Batch) -> Done:
