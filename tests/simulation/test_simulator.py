@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from typer.testing import CliRunner, Result
 
+from penstock.cli.__main__ import app
 from penstock.core.graph.state import State
 from penstock.core.model.commands import Command, TaskResult
 from penstock.core.model.decider import NO_FACTS, Facts, Need
@@ -30,6 +32,10 @@ from penstock.testkit.simulate.steps import MOVES
 from penstock.testkit.simulate.tighten import tighten
 
 SEEDS = range(40)
+
+
+def command(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
 
 
 def generated(seed: int, decider: type[WatchedDecider] = WatchedDecider) -> Case:
@@ -183,7 +189,7 @@ def test_a_failing_schedule_is_shrunk_saved_and_replayed(tmp_path: Path) -> None
     Saved("stuck", made.definition, made.input, made.script, small).write(path)
     saved = Saved.read(path)
     assert (saved.steps, saved.script, saved.definition) == (small, made.script, made.definition)
-    assert main(["--schedule", str(path)]) == 0  # with a decider that is not broken
+    assert command("simulate", "--schedule", str(path)).exit_code == 0  # with a decider that is not broken
 
 
 def test_a_step_that_has_nothing_to_do_is_left_out() -> None:
@@ -218,7 +224,14 @@ def test_the_command_says_whether_anything_failed(
     assert main([*arguments, "--runs", "100"]) == 1
     (path, *_) = tmp_path.iterdir()
     assert str(path) in capsys.readouterr().out
-    assert main(["--schedule", str(path)]) == 1
+    assert command("simulate", "--schedule", str(path)).exit_code == 1
+
+
+def test_a_file_that_is_no_schedule_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.json"
+    path.write_text("{}")
+    assert command("simulate", "--schedule", str(path)).exit_code == 2
+    assert command("simulate").exit_code == 2
 
 
 def test_no_test_framework_is_imported() -> None:

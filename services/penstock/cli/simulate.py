@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from penstock.cli.output import EXIT_FAILED, Format, Output, data_console, print_json
-from penstock.cli.workflow import File, load
+from penstock.cli.workflow import load
 
 if TYPE_CHECKING:
     from penstock.testkit.workflow import Recorded, Run, Workflow
@@ -21,16 +21,25 @@ _BAD = ("failed", "exhausted", "parked", "ending")
 
 
 def simulate(
-    file: File,
+    file: Annotated[Path | None, typer.Argument(help="The definition, YAML or JSON.", dir_okay=False)] = None,
     given: Annotated[str | None, typer.Option("--input", help="The run's input as JSON; @file reads it.")] = None,
     answers: Annotated[
         Path | None, typer.Option("--answers", help="What comes of which node, in YAML or JSON.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the chance that answers for nodes without an answer.")] = 0,
     others: Annotated[list[Path] | None, typer.Option("--other", help="A workflow that it calls; repeat it.")] = None,
+    schedule: Annotated[
+        Path | None, typer.Option("--schedule", help="Replay a schedule that `make simulate` saved, instead of a FILE.")
+    ] = None,
     output: Output = Format.TABLE,
 ) -> None:
     """Run FILE without a server, and print what happens. Exits with 1 unless the run completes."""
+    if schedule is not None:
+        _replay(schedule)
+        return
+    if file is None:
+        reason = "name a definition, or a `--schedule`"
+        raise typer.BadParameter(reason, param_hint="FILE")
     workflow = _workflow(file, others or [])
     if answers is not None:
         _script(workflow, answers)
@@ -41,6 +50,25 @@ def simulate(
         _show(run, seed)
     if run.outcome != "completed":
         raise typer.Exit(EXIT_FAILED)
+
+
+def _replay(path: Path) -> None:
+    """Step by step, with all the faults in it; what is wrong, if anything is, comes last."""
+    from penstock.testkit.simulate import replay  # noqa: PLC0415 - loads the engines
+    from penstock.testkit.simulate.saved import Saved  # noqa: PLC0415 - as above
+
+    try:
+        saved = msgspec.json.decode(_text(path), type=Saved)
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        reason = f"{path} is no saved schedule: {error}"
+        raise typer.BadParameter(reason, param_hint="--schedule") from None
+    result = replay(saved.case(), saved.steps)
+    for step in saved.steps:
+        typer.echo(f"{step.what} {step.which}")
+    if result.problem is not None:
+        typer.echo(str(result.problem), err=True)
+        raise typer.Exit(EXIT_FAILED)
+    typer.echo("nothing is wrong", err=True)
 
 
 def _workflow(file: Path, others: list[Path]) -> Workflow:

@@ -90,8 +90,9 @@ class Shape:
 
     @cached_property
     def forward(self) -> Order:
-        """Without what loops go back on."""
-        return Order(self.index, (edge for edge in self._routes.all() if edge.kind not in {"back", "dead"}))
+        """Without what loops go back on, in either spelling: around an outer loop, everything would be in the inner."""
+        edges = (edge for edge in self._routes.all() if edge.kind != "dead" and not self.is_loop_back(edge))
+        return Order(self.index, edges)
 
     def is_loop_back(self, edge: Edge) -> bool:
         return edge.kind == "back" or (edge.limit is not None and self.taken.together(edge.source, edge.to))

@@ -1,4 +1,4 @@
-"""`python -m penstock.testkit.simulate`: try to break it, or replay what broke it."""
+"""`python -m penstock.testkit.simulate`: try to break it. `penstock simulate --schedule` replays what broke it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import get_args
 
 from penstock.testkit.simulate.campaign import Done, Failure, Plan, campaign
-from penstock.testkit.simulate.run import replay
-from penstock.testkit.simulate.saved import Saved
 from penstock.testkit.simulate.schedule import Level
 
 
@@ -23,21 +20,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--faults", choices=get_args(Level), default="some")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--folder", default=".", help="where failing schedules are saved")
-    parser.add_argument("--schedule", type=Path, help="replay this file instead")
     given = parser.parse_args(arguments)
-    if given.schedule:
-        return _replay(given.schedule)
     plan = Plan(given.runs, given.seed, given.size, given.faults, given.folder)
     return _campaign(plan, given.processes)
-
-
-def _replay(path: Path) -> int:
-    saved = Saved.read(path)
-    result = replay(saved.case(), saved.steps)
-    for step in saved.steps:
-        _say(f"{step.what} {step.which}")
-    _say(str(result.problem or "nothing is wrong"))
-    return int(result.problem is not None)
 
 
 def _campaign(plan: Plan, processes: int) -> int:
@@ -55,7 +40,7 @@ def _campaign(plan: Plan, processes: int) -> int:
 
 def _tell(failure: Failure, plan: Plan) -> None:
     _say(f"seed {failure.seed}, schedule {failure.schedule}, size {plan.size}, faults {plan.level}: {failure.problem}")
-    _say(f"  shrunk to {failure.steps} steps: python -m penstock.testkit.simulate --schedule {failure.path}")
+    _say(f"  shrunk to {failure.steps} steps: penstock simulate --schedule {failure.path}")
 
 
 def _shown(found: Iterator[Done], total: int) -> Iterable[Done]:

@@ -23,6 +23,7 @@ class Saved(msgspec.Struct, frozen=True):
         return Case(self.definition, self.input, self.script)
 
     def write(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1))
 
     @classmethod

@@ -301,3 +301,16 @@ def test_a_signal_may_come_with_the_start() -> None:
     run = Drive(graph({"id": "w", "type": "wait", "wait": {"signal": "go"}}))
     run.send(c.Start("w", "hash", None, "seed", "r", signals=(c.SendSignal("s", "go", 5),)))
     assert (run.outcome, run.output) == ("completed", 5)
+
+
+def test_a_join_after_an_inner_loop_is_not_in_it_although_an_outer_one_leads_back() -> None:
+    """Found by the simulator: arrivals before and after the inner loop was left did not meet."""
+    inner = {"condition": "output == 'again'", "max_iterations": 4, "loop_back_to": "p"}
+    nodes: list[Json] = ["s", "p", task("t", loop=inner), "x", task("j", dependencies=["t", "x"], wait_for_all=True)]
+    ways = [way("s", "p"), way("s", "x"), way("p", "t"), way("t", "j"), way("x", "j")]
+    ways.append(way("j", "s", when="output == 'again'", max_iterations=2))
+    run = (
+        run_of(*nodes, "z", ways=[*ways, way("j", "z", priority=2)]).complete("s").complete("p").complete("t", "again")
+    )
+    run.complete("x", "X").complete("p").complete("t", "T")
+    assert [found.input for found in run.open("j")] == [{"t": "T", "x": "X"}]
